@@ -1,0 +1,36 @@
+//go:build keepdeps
+
+package main
+
+import (
+	_ "github.com/anthropics/anthropic-sdk-go/v2"
+	_ "github.com/cenkalti/backoff/v5"
+	_ "github.com/chromedp/chromedp"
+	_ "github.com/fsnotify/fsnotify"
+	_ "github.com/go-telegram/bot"
+	_ "github.com/gofrs/flock"
+	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/google/jsonschema-go/jsonschema"
+	_ "github.com/knadh/koanf/parsers/yaml"
+	_ "github.com/knadh/koanf/providers/env/v2"
+	_ "github.com/knadh/koanf/providers/file"
+	_ "github.com/knadh/koanf/v2"
+	_ "github.com/mattn/go-sqlite3"
+	_ "github.com/pressly/goose/v3"
+	_ "github.com/prometheus/client_golang/prometheus"
+	_ "github.com/prometheus/client_golang/prometheus/promhttp"
+	_ "github.com/rivo/uniseg"
+	_ "github.com/rs/zerolog"
+	_ "github.com/sashabaranov/go-openai"
+	_ "github.com/shirou/gopsutil/v4/process"
+	_ "github.com/spf13/cobra"
+	_ "github.com/stretchr/testify/require"
+	_ "github.com/yuin/goldmark/extension"
+	_ "go.yaml.in/yaml/v3"
+	_ "go.uber.org/goleak"
+	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/text/feature/plural"
+	_ "golang.org/x/text/message"
+	_ "golang.org/x/time/rate"
+	_ "pgregory.net/rapid"
+)

@@ -1,0 +1,23 @@
+package tools
+
+import "time"
+
+// Phase is where in its life an event of a call was made.
+type Phase string
+
+// The phases of a call.
+const (
+	PhaseStarted  Phase = "started"
+	PhaseProgress Phase = "progress" // a line of output while it runs
+	PhaseFinished Phase = "finished"
+)
+
+// Event tells subscribers about a call: progress bubbles, the dashboard, the ledger, metrics.
+type Event struct {
+	Phase  Phase
+	Call   Call
+	Spec   Spec
+	Text   string  // PhaseProgress: what to show
+	Result *Result // PhaseFinished
+	At     time.Time
+}
