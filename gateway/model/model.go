@@ -89,6 +89,10 @@ type Delta struct {
 	Text      string
 	Reasoning string
 	Tool      string
+	// Restart is true when the answer begins anew (a retry, another model): what was streamed so far is
+	// void and a preview of it is to be emptied. Nothing else is set then. Only Retry and Fallback send it,
+	// and only when something was streamed before.
+	Restart bool
 }
 
 // Response is a complete answer.
