@@ -1,0 +1,307 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Source is where Load looks.
+type Source struct {
+	// Home is the profile's home directory. Empty: no files are read.
+	Home string
+	// File is the configuration file in place of config.yaml in Home; it must exist.
+	File string
+	// Environ is the environment as "NAME=value" texts, such as os.Environ(). nil: none.
+	Environ []string
+	// Flags are values by dotted key that the command line gave, such as {"http.listen": "127.0.0.1:0"}.
+	Flags map[string]string
+	// UserHome is what "~/" in paths stands for; empty: the HOME of Environ.
+	UserHome string
+}
+
+// ownVariables begin with HERALD_ and are no settings: they are read elsewhere.
+var ownVariables = [...]string{"HERALD_HOME", "HERALD_PROFILE", "HERALD_CONFIG", "HERALD_FAILPOINT", "HERALD_BENCH", "HERALD_TEST"}
+
+// Load reads the configuration. The Config is complete in any case: a value that is no good is left as it was before.
+// err is Report.Err: all errors at once, with which a daemon must not start. It reads config.yaml and .env in the
+// home, both of which may be missing, and nothing else.
+func Load(src Source) (*Config, *Report, error) {
+	root := keyTree()
+	c, r := &Config{}, &Report{origins: map[string]Origin{}}
+	setDefaults(root, reflect.ValueOf(c).Elem())
+	if name, required := src.file(); name != "" {
+		if data, ok := r.readFile(name, required); ok {
+			decodeFile(root, c, r, name, data)
+		}
+	}
+	vars := src.variables(r)
+	d := &decoder{root: root, config: reflect.ValueOf(c).Elem(), report: r}
+	d.environment(vars)
+	d.flags(src.Flags)
+	home := src.UserHome
+	if home == "" {
+		home = vars["HOME"].value
+	}
+	expandHome(root, d.config, home)
+	c.validate(r)
+	return c, r, r.Err()
+}
+
+// Default returns the configuration that holds when nothing is set.
+func Default() *Config {
+	c := &Config{}
+	setDefaults(keyTree(), reflect.ValueOf(c).Elem())
+	return c
+}
+
+// setDefaults fills in the defaults of the tags. A default that does not parse is a bug in the tag.
+func setDefaults(k *key, v reflect.Value) {
+	for _, f := range k.fields {
+		fv := f.get(v)
+		switch {
+		case f.fields != nil:
+			setDefaults(f, fv)
+		case f.hasDef && f.typ.Kind() == reflect.Slice:
+			fv.Set(reflect.ValueOf(split(f.def)))
+		case f.hasDef:
+			if err := f.set(fv, f.def); err != nil {
+				panic(fmt.Sprintf("config: default of %s: %v", f.path, err))
+			}
+		}
+	}
+}
+
+// file returns the configuration file's name and whether it must exist.
+func (s Source) file() (name string, required bool) {
+	switch {
+	case s.File != "":
+		return s.File, true
+	case s.Home != "":
+		return filepath.Join(s.Home, "config.yaml"), false
+	}
+	return "", false
+}
+
+// readFile reads a file of at most MaxFileBytes.
+func (r *Report) readFile(name string, required bool) (data []byte, ok bool) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if required {
+			r.errorf("", Origin{}, "%s: there is no such file; check the path", name)
+		}
+		return nil, false
+	}
+	if err == nil {
+		defer f.Close()
+		data, err = io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
+	}
+	switch {
+	case err != nil:
+		r.errorf("", Origin{}, "%s: cannot be read: %v; %s", name, unwrapPath(err), ownership(name))
+		return nil, false
+	case len(data) > MaxFileBytes:
+		r.errorf("", Origin{}, "%s: is larger than 1 MiB; a configuration is a short text", name)
+		return nil, false
+	}
+	return data, true
+}
+
+// variable is one value of the environment or .env.
+type variable struct {
+	value  string
+	origin Origin
+}
+
+// variables collects .env and, above it, the environment. Empty values count as not set.
+func (s Source) variables(r *Report) map[string]variable {
+	vars := make(map[string]variable, len(s.Environ))
+	if s.Home != "" {
+		name := filepath.Join(s.Home, ".env")
+		if data, ok := r.readFile(name, false); ok {
+			r.checkSecretFile(name)
+			list, problems := ParseDotEnv(data)
+			for _, p := range problems {
+				r.errorf("", Origin{}, "%s: %s", name, p)
+			}
+			for _, v := range list {
+				if v.Value != "" {
+					vars[v.Name] = variable{v.Value, Origin{Kind: "dotenv", File: name, Line: v.Line, Name: v.Name}}
+				}
+			}
+		}
+	}
+	for _, e := range s.Environ {
+		if name, value, ok := strings.Cut(e, "="); ok && strings.TrimSpace(value) != "" {
+			vars[name] = variable{value, Origin{Kind: "env", Name: name}}
+		}
+	}
+	return vars
+}
+
+// checkSecretFile refuses a .env that others may read or write.
+func (r *Report) checkSecretFile(name string) {
+	info, err := os.Stat(name)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return
+	}
+	r.errorf("", Origin{}, "%s: others may read or change it (mode %04o), and it holds secrets; run: chmod 600 %s", name, info.Mode().Perm(), name)
+}
+
+// environment takes the values of all known variables and warns of HERALD_ ones that nobody knows.
+func (d *decoder) environment(vars map[string]variable) {
+	known := make(map[string]bool, 512)
+	visit := func(k *key, v reflect.Value) {
+		used := ""
+		for _, name := range k.env {
+			known[name] = true
+			e, ok := vars[name]
+			switch {
+			case !ok:
+			case used != "":
+				if vars[used].value != e.value {
+					d.report.warnf(k.path, e.origin, "is not used, because %s is set as well", used)
+				}
+			default:
+				used = name
+				d.variable(k, v, e)
+			}
+		}
+	}
+	d.walk(d.root, d.config, visit)
+	d.platformMaps(vars, known)
+	var strange []string
+	for name := range vars {
+		if strings.HasPrefix(name, "HERALD_") && !known[name] && !slices.ContainsFunc(ownVariables[:], func(o string) bool { return strings.HasPrefix(name, o) }) {
+			strange = append(strange, name)
+		}
+	}
+	slices.Sort(strange)
+	for _, name := range strange {
+		hint := ""
+		names := make([]string, 0, len(known))
+		for n := range known {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		if near := nearest(name, names); near != "" {
+			hint = "; did you mean " + near + "?"
+		}
+		d.report.warnf("", vars[name].origin, "unknown variable, ignored%s", hint)
+	}
+}
+
+// walk visits every key that a text can set: leaves, and whole maps and lists.
+func (d *decoder) walk(k *key, v reflect.Value, visit func(*key, reflect.Value)) {
+	for _, f := range k.fields {
+		fv := f.get(v)
+		if f.fields != nil {
+			d.walk(f, fv, visit)
+			continue
+		}
+		visit(f, fv)
+	}
+}
+
+// platformMaps takes variables such as HERALD_DISPLAY_PLATFORMS_TELEGRAM_TOOL_PROGRESS: one value of one
+// platform in a map by platform.
+func (d *decoder) platformMaps(vars map[string]variable, known map[string]bool) {
+	d.walk(d.root, d.config, func(k *key, v reflect.Value) {
+		if k.keys != "platform" || k.elem.fields == nil {
+			return
+		}
+		for _, p := range knownPlatforms {
+			e := reflect.New(v.Type().Elem()).Elem()
+			if old := v.MapIndex(reflect.ValueOf(p)); old.IsValid() {
+				e.Set(old)
+			}
+			found := false
+			for _, f := range k.elem.fields {
+				name := envName(join(join(k.path, p), f.name))
+				known[name] = true
+				if val, ok := vars[name]; ok {
+					found = true
+					d.setText(f, f.get(e), val.value, join(join(k.path, p), f.name), val.origin)
+				}
+			}
+			if found {
+				if v.IsNil() {
+					v.Set(reflect.MakeMap(v.Type()))
+				}
+				v.SetMapIndex(reflect.ValueOf(p), e)
+			}
+		}
+	})
+}
+
+// variable puts one variable's text into a key. Maps and lists of blocks are written in YAML, and so may lists be.
+func (d *decoder) variable(k *key, v reflect.Value, e variable) {
+	if k.leaf() && (k.typ.Kind() != reflect.Slice || !strings.HasPrefix(strings.TrimSpace(e.value), "[")) {
+		d.setText(k, v, e.value, k.path, e.origin)
+		return
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(e.value), &doc); err != nil || len(doc.Content) == 0 {
+		d.report.errorf(k.path, e.origin, "the value is not YAML: want %s, such as [a, b] or {a: b}", k.allowed(k.typ))
+		return
+	}
+	d.origin = e.origin
+	if k.elem != nil {
+		v.SetZero()
+	}
+	d.value(k, v, doc.Content[0], k.path, 0)
+	d.origin = Origin{}
+}
+
+// flags takes the values of the command line.
+func (d *decoder) flags(flags map[string]string) {
+	for _, path := range sortedKeys(flags) {
+		o := Origin{Kind: "flag", Name: path}
+		k := d.root.find(path)
+		if k == nil || !k.leaf() || strings.Contains(k.path, "*") {
+			d.report.errorf(path, o, "there is no such key")
+			continue
+		}
+		_, v := d.locate(path)
+		d.setText(k, v, flags[path], path, o)
+	}
+}
+
+// expandHome replaces "~/" in absolute paths.
+func expandHome(k *key, v reflect.Value, home string) {
+	for _, f := range k.fields {
+		fv := f.get(v)
+		switch {
+		case f.fields != nil:
+			expandHome(f, fv, home)
+		case f.check != "abspath" || home == "":
+		case fv.Kind() == reflect.String:
+			if rest, ok := strings.CutPrefix(fv.String(), "~/"); ok {
+				fv.SetString(filepath.Join(home, rest))
+			}
+		case fv.Kind() == reflect.Slice:
+			for i := range fv.Len() {
+				if rest, ok := strings.CutPrefix(fv.Index(i).String(), "~/"); ok {
+					fv.Index(i).SetString(filepath.Join(home, rest))
+				}
+			}
+		}
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,17 @@
+//go:build !unix
+
+package config
+
+import (
+	"fmt"
+	"os"
+)
+
+// ownership describes the mode of a path, for messages.
+func ownership(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return path + " is not accessible"
+	}
+	return fmt.Sprintf("%s has mode %04o", path, info.Mode().Perm())
+}

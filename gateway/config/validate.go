@@ -1,0 +1,89 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+)
+
+// validate checks what no single value can show.
+func (c *Config) validate(r *Report) {
+	c.validateHTTP(r)
+	c.validateTelegram(r)
+	if w, t := c.Agent.TimeoutWarning, c.Agent.Timeout; t > 0 && w >= t && w > 0 {
+		r.warnf("agent.gateway_timeout_warning", r.Origin("agent.gateway_timeout_warning"), "%v is not shorter than agent.gateway_timeout (%v), so the warning never comes", w, t)
+	}
+	if c.HumanDelay.Min > c.HumanDelay.Max {
+		r.errorf("human_delay.min_ms", r.Origin("human_delay.min_ms"), "%d is more than human_delay.max_ms (%d)", c.HumanDelay.Min, c.HumanDelay.Max)
+	}
+	g := c.Tools.Guardrails
+	for _, p := range []struct {
+		name       string
+		warn, stop int
+	}{{"exact_failure", g.WarnAfter.ExactFailure, g.StopAfter.ExactFailure}, {"same_tool_failure", g.WarnAfter.SameTool, g.StopAfter.SameTool},
+		{"idempotent_no_progress", g.WarnAfter.NoProgress, g.StopAfter.NoProgress}} {
+		if key := "tools.tool_loop_guardrails.hard_stop_after." + p.name; g.HardStop && p.stop <= p.warn {
+			r.errorf(key, r.Origin(key), "%d is not more than warn_after.%s (%d)", p.stop, p.name, p.warn)
+		}
+	}
+	switch c.Model.Provider {
+	case "anthropic", "openrouter":
+		if !c.Endpoint(c.Model.Provider).APIKey.IsSet() {
+			r.errorf("model.provider", r.Origin("model.provider"), "%q needs a key; set %s_API_KEY in the environment or in .env", c.Model.Provider, strings.ToUpper(c.Model.Provider))
+		}
+	case "openai":
+		if !c.Providers.OpenAI.APIKey.IsSet() && c.Providers.OpenAI.BaseURL == "" && c.Model.BaseURL == "" {
+			r.errorf("model.provider", r.Origin("model.provider"), `"openai" needs a key or an address; set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own`)
+		}
+	}
+}
+
+// validateHTTP keeps an open door from being served beyond this machine (P13).
+func (c *Config) validateHTTP(r *Report) {
+	if Loopback(c.HTTP.Listen) || !c.Platforms.Web.On() || c.HTTP.Password.IsSet() || c.HTTP.Token.IsSet() {
+		return
+	}
+	r.errorf("http.listen", r.Origin("http.listen"), "%q can be reached from other machines, and there is no password: set HERALD_HTTP_PASSWORD or HERALD_HTTP_TOKEN in the environment or in .env, or listen on 127.0.0.1", c.HTTP.Listen)
+}
+
+// Loopback reports whether a listen address can be reached from this machine only.
+func Loopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsLoopback()
+}
+
+func (c *Config) validateTelegram(r *Report) {
+	t, o := c.Platforms.Telegram, r.Origin("platforms.telegram.enabled")
+	if t.Enabled != nil && !*t.Enabled && t.Token.IsSet() {
+		r.warnf("platforms.telegram.enabled", o, "Telegram stays off although TELEGRAM_BOT_TOKEN is set")
+	}
+	if !t.On() {
+		return
+	}
+	if !t.Token.IsSet() {
+		r.errorf("platforms.telegram.token", o, "Telegram is on and has no token; set TELEGRAM_BOT_TOKEN in the environment or in .env")
+	}
+	if t.WebhookURL == "" {
+		return
+	}
+	o = r.Origin("platforms.telegram.webhook_url")
+	if !t.WebhookSecret.IsSet() {
+		r.errorf("platforms.telegram.webhook_secret", o, "webhook_url is set and there is no secret, so anyone could send updates; set TELEGRAM_WEBHOOK_SECRET in the environment or in .env")
+	} else if !webhookSecret(t.WebhookSecret.Reveal()) {
+		r.errorf("platforms.telegram.webhook_secret", r.Origin("platforms.telegram.webhook_secret"), "Telegram takes 1 to 256 letters, digits, _ and - here")
+	}
+	if !strings.HasPrefix(t.WebhookURL, "https://") && t.BaseURL == "" {
+		r.errorf("platforms.telegram.webhook_url", o, "%q: Telegram calls https addresses only", t.WebhookURL)
+	}
+}
+
+func webhookSecret(s string) bool {
+	return len(s) <= 256 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+}
