@@ -56,6 +56,9 @@ type Outgoing struct {
 	Silent bool `json:"silent,omitempty"`
 	// Interim marks a message that a later edit will complete (a streamed preview, a progress bubble).
 	Interim bool `json:"interim,omitempty"`
+	// Progress marks a bubble about the work itself (tool calls, heartbeat) and not an answer, so that a
+	// surface may show it lighter.
+	Progress bool `json:"progress,omitempty"`
 }
 
 // Receipt is the proof of a delivered message.
