@@ -1,0 +1,162 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"time"
+)
+
+// Exit codes that Exec makes itself. All others come from the command; a command that a signal ended has
+// 128 plus the signal's number.
+const (
+	ExitTimeout     = 124
+	ExitInterrupted = 130
+)
+
+// MaxCommand is the longest Command.Line, in bytes (inclusive). The kernel allows 128 KiB for one argument.
+const MaxCommand = 100_000
+
+// ErrUnavailable is wrapped by errors that mean the place itself is out of reach (no shell, an engine that
+// does not answer), not that a command failed in it. Trying again later may help.
+var ErrUnavailable = errors.New("sandbox is not available")
+
+// ErrTooLarge is wrapped by ReadFile when a file has more bytes than the caller allowed.
+var ErrTooLarge = errors.New("file is too large")
+
+// ErrNotRegular is wrapped by Open, ReadFile and WriteFile when the path is a directory, a device, a
+// socket or a pipe.
+var ErrNotRegular = errors.New("not a regular file")
+
+// Environment is a place with a shell and files. Implementations are safe for concurrent use: commands of
+// many sessions run side by side in one environment. All paths are absolute paths inside it; a relative
+// one is an error.
+type Environment interface {
+	// Backend names the kind: "local", "docker", "ssh".
+	Backend() string
+	// Home is the absolute home directory of the user that commands run as.
+	Home() string
+	// Dir is the directory where the session left off; ok false means that the session has run no command
+	// here yet, and dir is where the first one would start.
+	Dir(session string) (dir string, ok bool)
+	// Forget drops what is known about a session. Its files stay.
+	Forget(session string)
+
+	// Exec runs a command to its end. A command that fails, times out or is interrupted is a Result and no
+	// error; an error means that it could not be run. A cancelled ctx interrupts it (ExitInterrupted); a
+	// passed deadline of ctx counts as a timeout (ExitTimeout). Either way the whole process tree is killed
+	// and the output so far is returned.
+	Exec(ctx context.Context, c Command) (Result, error)
+	// Start runs a command in the background. ctx bounds the start alone. Command.Timeout is not used.
+	Start(ctx context.Context, c Command) (Process, error)
+	// Kill ends a process of Start and all that it started, and returns when it is gone or when ctx ends.
+	// Killing one that has ended does nothing.
+	Kill(ctx context.Context, p Process) error
+
+	Files
+
+	// Close kills what still runs, releases the environment and waits for its goroutines.
+	Close() error
+}
+
+// Files is the part of an Environment that the file tools use. Errors wrap fs.ErrNotExist,
+// fs.ErrPermission, ErrTooLarge and ErrNotRegular where they apply.
+type Files interface {
+	// Stat follows symbolic links; Lstat does not.
+	Stat(ctx context.Context, path string) (FileInfo, error)
+	Lstat(ctx context.Context, path string) (FileInfo, error)
+	// RealPath resolves every symbolic link. Of a path that does not exist the existing part is resolved
+	// and the rest is kept, so that a check of a file about to be made sees where it would land.
+	RealPath(ctx context.Context, path string) (string, error)
+	// List returns the entries of a directory sorted by name, not following links.
+	List(ctx context.Context, dir string) ([]FileInfo, error)
+	// Open reads a regular file from its start. It never blocks on a pipe or a device.
+	Open(ctx context.Context, path string) (io.ReadCloser, error)
+	// ReadFile reads a whole regular file of at most max bytes.
+	ReadFile(ctx context.Context, path string, max int64) ([]byte, error)
+	// WriteFile replaces a file in one step: readers see the old bytes or the new ones. An existing file
+	// keeps its mode, and its owner where that is allowed; a new one gets mode as the umask allows. The
+	// last component is never followed when it is a symbolic link: resolve with RealPath first.
+	WriteFile(ctx context.Context, path string, data []byte, mode fs.FileMode) error
+	// MkdirAll makes a directory and its parents; existing ones are kept as they are.
+	MkdirAll(ctx context.Context, dir string, mode fs.FileMode) error
+	// Remove deletes one file, link or empty directory.
+	Remove(ctx context.Context, path string) error
+	// Rename moves a file and refuses to replace an existing target.
+	Rename(ctx context.Context, from, to string) error
+}
+
+// FileInfo describes a file or a directory entry.
+type FileInfo struct {
+	Name    string // the last component
+	Size    int64  // bytes
+	Mode    fs.FileMode
+	ModTime time.Time
+}
+
+// IsDir reports whether it is a directory.
+func (i FileInfo) IsDir() bool { return i.Mode.IsDir() }
+
+// IsRegular reports whether it is a plain file.
+func (i FileInfo) IsRegular() bool { return i.Mode.IsRegular() }
+
+// Command is one shell command.
+type Command struct {
+	// Line is shell text of 1 to MaxCommand bytes without NUL.
+	Line string
+	// Session is the key under which the working directory is remembered; empty remembers nothing.
+	Session string
+	// Dir, absolute, is where this one command runs; it changes nothing for the next one. Unlike a
+	// remembered directory it is never replaced by another: an unusable one is an error.
+	Dir string
+	// Start, absolute, is where a session begins that ran nothing here yet; empty takes the environment's.
+	Start string
+	// Stdin is fed to the command; nil means that it reads end of file at once. It is read in its own
+	// goroutine, so it should be bytes in memory or a reader that ends when closed.
+	Stdin io.Reader
+	// Env holds variables added to the scrubbed environment.
+	Env map[string]string
+	// Timeout ends the command; 0 means no limit but that of ctx.
+	Timeout time.Duration
+	// Output receives the text while it comes, as valid UTF-8, from one goroutine at a time; it must not
+	// block. nil drops it. It may still be called shortly after Exec returned early (see Result.Detached).
+	Output io.Writer
+}
+
+// Result is how a command ended.
+type Result struct {
+	// Output is stdout and stderr as they came, valid UTF-8, cut in the middle when longer than the
+	// window. A timeout or an interrupt adds a line that says so.
+	Output   string
+	ExitCode int
+	// Dir is the directory of the session afterwards; Observed tells that this command reported it.
+	Dir      string
+	Observed bool
+	// TimedOut and Interrupted tell why the environment ended the command.
+	TimedOut, Interrupted bool
+	// Truncated is true when Output leaves out a part; FullPath is where all of it is (up to the cap of
+	// the spill file), or empty when it could not be stored.
+	Truncated bool
+	FullPath  string
+	// TotalChars is how many characters the command wrote.
+	TotalChars int64
+	// Took is the wall time.
+	Took time.Duration
+	// Note is for the reader of the result: the directory was gone and another was used. Usually empty.
+	Note string
+	// Detached is true when the backstop returned before the processes were seen to end.
+	Detached bool
+}
+
+// Process is a command that Start began.
+type Process interface {
+	// ID is unique within the environment, also over its restarts.
+	ID() string
+	// PID is the process id of the shell inside the environment.
+	PID() int
+	// Done is closed after the command ended and its output was drained.
+	Done() <-chan struct{}
+	// ExitCode is valid after Done.
+	ExitCode() int
+}

@@ -1,0 +1,399 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// drainTime is how long output is still read after the shell ended: a background child may hold the
+	// pipe for ever.
+	drainTime = 300 * time.Millisecond
+	// backstop is how long a kill may take before Exec returns without having seen the end.
+	backstop = 2 * time.Second
+	// markName is the variable by which a command's processes are found wherever they went. Its value is
+	// random for each command.
+	markName = "HERALD_SANDBOX_EXEC"
+)
+
+// Exec implements Environment.
+func (l *Local) Exec(ctx context.Context, c Command) (Result, error) {
+	began := time.Now()
+	if ctx.Err() != nil {
+		return l.ended(Result{}, c, ctx, began), nil
+	}
+	win := newWindow(l.opts.Window, l.spills.open)
+	p, err := l.start(ctx, c, win)
+	if err != nil {
+		if ctx.Err() != nil {
+			return l.ended(Result{}, c, ctx, began), nil
+		}
+		return Result{}, err
+	}
+	var limit <-chan time.Time
+	if c.Timeout > 0 {
+		t := time.NewTimer(c.Timeout)
+		defer t.Stop()
+		limit = t.C
+	}
+	r := Result{Note: p.note}
+	select {
+	case <-p.done:
+	case <-limit:
+		r.TimedOut = true
+		r.Detached = !l.end(p)
+	case <-ctx.Done():
+		r.Detached = !l.end(p)
+		r = l.reason(r, ctx)
+	}
+	v := win.view()
+	r.Output, r.Truncated, r.FullPath, r.TotalChars = v.text, v.truncated, v.path, v.chars
+	if !r.Detached {
+		r.ExitCode = p.code
+		if p.marker.seen && p.marker.dir != "" {
+			r.Dir, r.Observed = p.marker.dir, true
+			if c.Dir == "" {
+				l.remember(c.Session, r.Dir)
+			}
+		}
+	}
+	return l.finish(r, c, p.dir, began), nil
+}
+
+// ended is the result of a command that was over before it began.
+func (l *Local) ended(r Result, c Command, ctx context.Context, began time.Time) Result {
+	dir, _ := l.Dir(c.Session)
+	return l.finish(l.reason(r, ctx), c, dir, began)
+}
+
+// reason tells a passed deadline from an interrupt.
+func (l *Local) reason(r Result, ctx context.Context) Result {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		r.TimedOut = true
+	} else {
+		r.Interrupted = true
+	}
+	return r
+}
+
+// finish sets what depends on how the command ended.
+func (l *Local) finish(r Result, c Command, dir string, began time.Time) Result {
+	r.Took = time.Since(began)
+	switch {
+	case r.TimedOut:
+		r.ExitCode = ExitTimeout
+		r.Output = addLine(r.Output, fmt.Sprintf("[the command was stopped after %s: time limit]", r.Took.Round(100*time.Millisecond)))
+	case r.Interrupted:
+		r.ExitCode = ExitInterrupted
+		r.Output = addLine(r.Output, "[the command was interrupted]")
+	}
+	if c.Dir != "" || r.Dir == "" {
+		r.Dir = dir
+		if d, ok := l.Dir(c.Session); ok {
+			r.Dir = d
+		}
+	}
+	return r
+}
+
+func addLine(text, line string) string {
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text + line
+}
+
+// end kills the process from a goroutine of its own and reports whether it was seen to end in time.
+func (l *Local) end(p *localProcess) bool {
+	l.routines.Go(func() { p.kill(l.killer) })
+	t := time.NewTimer(backstop)
+	defer t.Stop()
+	select {
+	case <-p.killed:
+		select {
+		case <-p.done:
+			return true
+		case <-t.C:
+			return false
+		}
+	case <-t.C:
+		return false
+	}
+}
+
+// Start implements Environment.
+func (l *Local) Start(ctx context.Context, c Command) (Process, error) {
+	p, err := l.start(ctx, c, nil)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Kill implements Environment.
+func (l *Local) Kill(ctx context.Context, p Process) error {
+	lp, ok := p.(*localProcess)
+	if !ok {
+		return fmt.Errorf("process %s belongs to another environment", p.ID())
+	}
+	l.routines.Go(func() { lp.kill(l.killer) })
+	select {
+	case <-lp.killed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-lp.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// localProcess is a running command. One goroutine reads its output, one waits for its end.
+type localProcess struct {
+	id     string
+	pid    int
+	tree   tree
+	dir    string
+	note   string
+	marker *marker // owned by the reader until done
+	code   int     // valid after done
+	done   chan struct{}
+	once   sync.Once
+	killed chan struct{}
+}
+
+// ID implements Process.
+func (p *localProcess) ID() string { return p.id }
+
+// PID implements Process.
+func (p *localProcess) PID() int { return p.pid }
+
+// Done implements Process.
+func (p *localProcess) Done() <-chan struct{} { return p.done }
+
+// ExitCode implements Process.
+func (p *localProcess) ExitCode() int { return p.code }
+
+// kill ends the tree once; later calls return at once.
+func (p *localProcess) kill(k killer) {
+	p.once.Do(func() {
+		defer close(p.killed)
+		select {
+		case <-p.done: // nothing of ours to signal, and its number may be another's by now
+		default:
+			k.kill(p.tree)
+		}
+	})
+}
+
+// start runs a command. win may be nil.
+func (l *Local) start(ctx context.Context, c Command, win *window) (*localProcess, error) {
+	if err := checkLine(c.Line); err != nil {
+		return nil, err
+	}
+	sh, err := l.theShell(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id, err := l.nextID()
+	if err != nil {
+		return nil, err
+	}
+	p := &localProcess{id: id, marker: newMarker(id), done: make(chan struct{}), killed: make(chan struct{})}
+	mark := randomID()
+	p.tree.mark = markName + "=" + mark
+
+	cmd, out, err := l.spawn(sh, c, p, mark)
+	if err != nil {
+		return nil, err
+	}
+	l.routines.Go(func() { l.attend(cmd, out, c, p, win) })
+	return p, nil
+}
+
+func checkLine(line string) error {
+	switch {
+	case strings.TrimSpace(line) == "":
+		return errors.New("the command is empty")
+	case len(line) > MaxCommand:
+		return fmt.Errorf("the command has %d bytes, at most %d are allowed; write it to a file and run that", len(line), MaxCommand)
+	case strings.ContainsRune(line, 0):
+		return errors.New("the command contains a NUL byte")
+	}
+	return nil
+}
+
+// nextID counts the commands of this environment.
+func (l *Local) nextID() (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return "", errClosed
+	}
+	l.count++
+	return fmt.Sprintf("%s-%d", l.id, l.count), nil
+}
+
+// spawn starts the shell in its own process group. A directory that vanishes between the look and the
+// start is picked anew once.
+func (l *Local) spawn(sh shell, c Command, p *localProcess, mark string) (*exec.Cmd, *os.File, error) {
+	for try := 0; ; try++ {
+		dir, note, err := l.dirFor(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		p.dir, p.note = dir, note
+		cmd, out, err := l.fork(sh, c, p, mark)
+		if err == nil {
+			return cmd, out, nil
+		}
+		if try > 0 || l.usable(dir) == nil {
+			return nil, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+	}
+}
+
+func (l *Local) fork(sh shell, c Command, p *localProcess, mark string) (*exec.Cmd, *os.File, error) {
+	env := maps.Clone(sh.env)
+	maps.Copy(env, c.Env)
+	env["PWD"], env[markName] = p.dir, mark
+
+	out, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer w.Close()
+	cmd := exec.Command(sh.argv[0], sh.args(c.Line, p.marker)...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, environ(env), w, w
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, feed, err := stdin(c.Stdin)
+	if err != nil {
+		out.Close()
+		return nil, nil, err
+	}
+	if in != nil {
+		defer in.Close()
+		cmd.Stdin = in
+	}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		err = errClosed
+	} else {
+		err = cmd.Start()
+	}
+	if err != nil {
+		out.Close()
+		if feed != nil {
+			feed.Close()
+		}
+		return nil, nil, err
+	}
+	p.pid, p.tree.leader = cmd.Process.Pid, cmd.Process.Pid
+	if row, err := readProcess(p.pid); err == nil {
+		p.tree.start = row.start
+	}
+	l.running[p] = struct{}{}
+	if feed != nil {
+		l.feed(feed, c.Stdin, p)
+	}
+	return cmd, out, nil
+}
+
+// stdin makes a pipe for r; both ends are nil when r is, and the command then reads from /dev/null.
+func stdin(r io.Reader) (in, feed *os.File, err error) {
+	if r == nil {
+		return nil, nil, nil
+	}
+	return os.Pipe()
+}
+
+// feed copies r to the command until either ends. A command that does not read must not hold us, so the
+// pipe is closed when it is done.
+func (l *Local) feed(w *os.File, r io.Reader, p *localProcess) {
+	copied := make(chan struct{})
+	l.routines.Go(func() {
+		defer close(copied)
+		defer w.Close()
+		_, _ = io.Copy(w, r)
+	})
+	l.routines.Go(func() {
+		select {
+		case <-copied:
+		case <-p.done:
+			_ = w.SetWriteDeadline(time.Unix(1, 0))
+		}
+	})
+}
+
+// attend owns a command from its start to its end.
+func (l *Local) attend(cmd *exec.Cmd, out *os.File, c Command, p *localProcess, win *window) {
+	read := make(chan struct{})
+	l.routines.Go(func() {
+		defer close(read)
+		readOutput(out, c.Output, p.marker, win)
+	})
+	_ = cmd.Wait() // the pipe is ours, so this waits for the shell alone
+	p.code = exitCode(cmd.ProcessState)
+	_ = out.SetReadDeadline(time.Now().Add(drainTime))
+	<-read
+	out.Close()
+	if win != nil {
+		win.close()
+	}
+	l.mu.Lock()
+	delete(l.running, p)
+	l.mu.Unlock()
+	close(p.done)
+}
+
+// readOutput passes the command's text on until the pipe ends.
+func readOutput(out io.Reader, sink io.Writer, m *marker, win *window) {
+	var dec decoder
+	pass := func(text []byte) {
+		if len(text) == 0 {
+			return
+		}
+		if win != nil {
+			_, _ = win.Write(text)
+		}
+		if sink != nil {
+			_, _ = sink.Write(text)
+		}
+	}
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := out.Read(buf)
+		if n > 0 {
+			pass(dec.decode(m.filter(buf[:n])))
+		}
+		if err != nil {
+			break
+		}
+	}
+	pass(dec.decode(m.flush()))
+	pass(dec.flush())
+}
+
+// exitCode follows the shell's habit for signals.
+func exitCode(s *os.ProcessState) int {
+	if s == nil {
+		return -1
+	}
+	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return s.ExitCode()
+}

@@ -1,0 +1,270 @@
+package sandbox
+
+import (
+	"container/list"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// maxSessions bounds how many sessions' directories are remembered; past it the one that ran a command
+// longest ago is forgotten and starts again where its caller says.
+const maxSessions = 10_000
+
+// unixAccessX is X_OK of access(2).
+const unixAccessX = 1
+
+// LocalOptions configure the environment on this machine. The zero value works: the process's directory,
+// the user's home, no spill files.
+type LocalOptions struct {
+	// Dir is where sessions start, absolute; empty takes the working directory of the process.
+	Dir string
+	// Home is the home directory of commands, absolute; empty takes the user's.
+	Home string
+	// SpillDir is where outputs too long for a Result are stored; empty stores none.
+	SpillDir string
+	// Passthrough names variables that reach commands although they look like credentials. The daemon's
+	// own are refused (see CheckPassthrough).
+	Passthrough []string
+	// Deny names variables that never reach commands: the profile's secrets.
+	Deny []string
+	// InitFiles are sourced once by the login shell whose state commands start from.
+	InitFiles []string
+	// Window is how many bytes of output a Result carries; 0 takes DefaultWindow.
+	Window int
+	// Environ, Getwd, LookPath and Now stand in for the system in tests; nil takes the real ones.
+	Environ  func() []string
+	Getwd    func() (string, error)
+	LookPath func(name string) (string, error)
+	Now      func() time.Time
+}
+
+// Local runs commands on this machine as the user of the daemon. It is safe for concurrent use.
+type Local struct {
+	localFiles
+	opts    LocalOptions
+	home    string
+	pass    []string
+	id      string // random, of this environment
+	private string // owner-only directory for the login snapshot
+	killer  killer
+	usable  func(dir string) error
+
+	shellOnce sync.Mutex
+	shell     *shell
+
+	mu       sync.Mutex
+	closed   bool
+	count    int
+	running  map[*localProcess]struct{}
+	dirs     map[string]*list.Element // of remembered, in recent order
+	recent   *list.List
+	spills   spills
+	routines sync.WaitGroup
+}
+
+type remembered struct{ session, dir string }
+
+// NewLocal makes the environment. The shell is looked for by the first command.
+func NewLocal(o LocalOptions) (*Local, error) {
+	if o.Environ == nil {
+		o.Environ = os.Environ
+	}
+	if o.Getwd == nil {
+		o.Getwd = os.Getwd
+	}
+	if o.LookPath == nil {
+		o.LookPath = exec.LookPath
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Window <= 0 {
+		o.Window = DefaultWindow
+	}
+	for name, p := range map[string]string{"Dir": o.Dir, "Home": o.Home, "SpillDir": o.SpillDir} {
+		if p != "" && !filepath.IsAbs(p) {
+			return nil, fmt.Errorf("local sandbox: %s %q is not an absolute path", name, p)
+		}
+	}
+	home := o.Home
+	if home == "" {
+		h, err := os.UserHomeDir()
+		if err != nil {
+			return nil, fmt.Errorf("local sandbox: no home directory: %w; set HOME", err)
+		}
+		home = h
+	}
+	private, err := os.MkdirTemp("", "herald-shell-") // 0700
+	if err != nil {
+		return nil, fmt.Errorf("local sandbox: %w", err)
+	}
+	allowed, _ := CheckPassthrough(o.Passthrough)
+	l := &Local{
+		opts: o, home: home, pass: allowed, id: randomID(), private: private, killer: newKiller(),
+		usable: usableDir, running: map[*localProcess]struct{}{}, dirs: map[string]*list.Element{}, recent: list.New(),
+	}
+	l.spills = spills{dir: o.SpillDir, now: o.Now}
+	return l, nil
+}
+
+func randomID() string {
+	var b [9]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// Backend is "local".
+func (l *Local) Backend() string { return "local" }
+
+// Home is the home directory of commands.
+func (l *Local) Home() string { return l.home }
+
+// Dir returns where the session left off, or where a new one starts.
+func (l *Local) Dir(session string) (string, bool) {
+	l.mu.Lock()
+	e, ok := l.dirs[session]
+	l.mu.Unlock()
+	if ok {
+		return e.Value.(remembered).dir, true
+	}
+	return l.defaultDir(), false
+}
+
+// defaultDir is the configured directory, or that of the process, or home.
+func (l *Local) defaultDir() string {
+	if l.opts.Dir != "" {
+		return l.opts.Dir
+	}
+	dir, err := SafeDir(l.opts.Getwd, "", l.home)
+	if err != nil {
+		return l.home
+	}
+	return dir
+}
+
+// Forget drops the session's directory.
+func (l *Local) Forget(session string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e, ok := l.dirs[session]; ok {
+		l.recent.Remove(e)
+		delete(l.dirs, session)
+	}
+}
+
+func (l *Local) remember(session, dir string) {
+	if session == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e, ok := l.dirs[session]; ok {
+		e.Value = remembered{session, dir}
+		l.recent.MoveToFront(e)
+		return
+	}
+	l.dirs[session] = l.recent.PushFront(remembered{session, dir})
+	if l.recent.Len() > maxSessions {
+		last := l.recent.Back()
+		l.recent.Remove(last)
+		delete(l.dirs, last.Value.(remembered).session)
+	}
+}
+
+// dirFor decides where a command runs. note is for the reader when that is not where it was left.
+func (l *Local) dirFor(c Command) (dir, note string, err error) {
+	if c.Dir != "" {
+		if !filepath.IsAbs(c.Dir) {
+			return "", "", fmt.Errorf("directory %q is not an absolute path", c.Dir)
+		}
+		if err := l.usable(c.Dir); err != nil {
+			return "", "", fmt.Errorf("directory %q can't be used: %w", c.Dir, err)
+		}
+		return c.Dir, "", nil
+	}
+	want, known := l.Dir(c.Session)
+	if c.Session == "" || !known {
+		if c.Start != "" {
+			want = c.Start
+		} else if l.opts.Dir == "" {
+			if want, err = SafeDir(l.opts.Getwd, "", l.home); err != nil {
+				return "", "", err
+			}
+		}
+	}
+	dir, moved, err := pickDir(l.usable, want, l.opts.Dir, l.home)
+	if err != nil {
+		return "", "", err
+	}
+	if moved {
+		note = fmt.Sprintf("The directory %s is gone or closed to us; the command ran in %s.", want, dir)
+	}
+	return dir, note, nil
+}
+
+// usableDir returns nil for a directory that a process can enter.
+func usableDir(dir string) error {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		return &os.PathError{Op: "enter", Path: dir, Err: syscall.ENOTDIR}
+	}
+	if err := syscall.Access(dir, unixAccessX); err != nil {
+		return &os.PathError{Op: "enter", Path: dir, Err: err}
+	}
+	return nil
+}
+
+// theShell finds the shell once; a failure is tried again by the next command.
+func (l *Local) theShell(ctx context.Context) (shell, error) {
+	l.shellOnce.Lock()
+	defer l.shellOnce.Unlock()
+	if l.shell != nil {
+		return *l.shell, nil
+	}
+	s, err := l.findShell(ctx)
+	if err != nil {
+		return shell{}, err
+	}
+	l.shell = &s
+	return s, nil
+}
+
+// errClosed is what a command gets after Close.
+var errClosed = fmt.Errorf("%w: it was closed", ErrUnavailable)
+
+// Close kills what runs, waits for it, and removes the login snapshot.
+func (l *Local) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
+	var all []*localProcess
+	for p := range l.running {
+		all = append(all, p)
+	}
+	l.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, p := range all {
+		wg.Go(func() { p.kill(l.killer) })
+	}
+	wg.Wait()
+	l.routines.Wait()
+	if err := os.RemoveAll(l.private); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("local sandbox: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// snapshotTimeout bounds the start files of the user's shell.
+const snapshotTimeout = 15 * time.Second
+
+// shell is how commands are started: the program with its arguments before the script, the variables they
+// see, and a file with functions and aliases of the login shell to source first.
+type shell struct {
+	argv   []string
+	env    map[string]string
+	source string
+}
+
+// args are the arguments that make the shell run a command. The line is an argument of its own, so that it
+// needs no quoting. The report of the directory is an exit trap, so that a command that calls exit reports
+// as well.
+func (s shell) args(line string, m *marker) []string {
+	var b strings.Builder
+	if s.source != "" {
+		fmt.Fprintf(&b, "shopt -s expand_aliases 2>/dev/null; . %s >/dev/null 2>&1\n", quote(s.source))
+	}
+	fmt.Fprintf(&b, "trap %s EXIT\n", quote("__herald_rc=$?; "+m.script()+"; exit $__herald_rc"))
+	b.WriteString("__herald_line=$1; shift; eval \"$__herald_line\"\n")
+	return append(s.argv[1:len(s.argv):len(s.argv)], b.String(), s.argv[0], line)
+}
+
+// quote makes one word of s for a POSIX shell.
+func quote(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// findShell looks once how commands can be run here. With bash it captures what a login shell makes of the
+// environment; when that fails each command gets a login shell, or a plain bash where login shells do not
+// work at all. Without bash it is sh.
+func (l *Local) findShell(ctx context.Context) (shell, error) {
+	env := Scrub(l.opts.Environ(), l.pass, l.opts.Deny)
+	delete(env, "BASH_ENV")
+	delete(env, "ENV")
+	env["HOME"] = l.home
+	if env["PATH"] == "" {
+		env["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	}
+	if env["TERM"] == "" {
+		env["TERM"] = "dumb"
+	}
+	bash, err := l.opts.LookPath("bash")
+	if err != nil {
+		sh, err := l.opts.LookPath("sh")
+		if err != nil {
+			return shell{}, fmt.Errorf("%w: neither bash nor sh is on PATH; install one of them", ErrUnavailable)
+		}
+		return shell{argv: []string{sh, "-c"}, env: env}, nil
+	}
+	if s, err := l.snapshot(ctx, bash, env); err == nil {
+		return s, nil
+	}
+	if ctx.Err() != nil {
+		return shell{}, ctx.Err()
+	}
+	for _, argv := range [][]string{{bash, "-l", "-c"}, {bash, "-c"}} {
+		if _, err := l.probe(ctx, argv, env, "true"); err == nil {
+			return shell{argv: argv, env: env}, nil
+		}
+	}
+	return shell{}, fmt.Errorf("%w: %s does not run", ErrUnavailable, bash)
+}
+
+// snapshot runs the start files of a login shell once. Variables come back as data and pass the same
+// filter as the daemon's own, so that a secret exported in a start file does not get through.
+func (l *Local) snapshot(ctx context.Context, bash string, env map[string]string) (shell, error) {
+	cut := "--herald-" + l.id + "--"
+	var b strings.Builder
+	for _, f := range l.opts.InitFiles {
+		fmt.Fprintf(&b, "[ -r %[1]s ] && . %[1]s >/dev/null 2>&1\n", quote(f))
+	}
+	fmt.Fprintf(&b, "printf %%s %s; env -0 || exit 9; printf %%s %s; declare -f; alias -p; printf %%s %s\n", quote(cut), quote(cut), quote(cut))
+	out, err := l.probe(ctx, []string{bash, "-l", "-c"}, env, b.String())
+	if err != nil {
+		return shell{}, err
+	}
+	parts := bytes.Split(out, []byte(cut))
+	if len(parts) != 4 {
+		return shell{}, fmt.Errorf("the login shell's report is incomplete")
+	}
+	vars := Scrub(strings.Split(string(parts[1]), "\x00"), l.pass, l.opts.Deny)
+	for _, name := range []string{"PWD", "OLDPWD", "SHLVL", "_", "BASH_ENV", "ENV"} {
+		delete(vars, name)
+	}
+	if vars["PATH"] == "" {
+		return shell{}, fmt.Errorf("the login shell has no PATH")
+	}
+	file := filepath.Join(l.private, "snapshot.sh")
+	if err := os.WriteFile(file, parts[2], 0o600); err != nil {
+		return shell{}, err
+	}
+	return shell{argv: []string{bash, "-c"}, env: vars, source: file}, nil
+}
+
+// probe runs a short script of ours and returns its output. The processes it started do not outlive it.
+func (l *Local) probe(ctx context.Context, argv []string, env map[string]string, script string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, snapshotTimeout)
+	defer cancel()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, argv[0], append(argv[1:len(argv):len(argv)], script)...)
+	cmd.Env, cmd.Dir, cmd.Stdout = environ(env), "/", &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	return out.Bytes(), err
+}
