@@ -1,0 +1,168 @@
+package telegram
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-telegram/bot"
+
+	"herald/platforms"
+)
+
+// Adapter is one Telegram bot. Make it with New.
+type Adapter struct {
+	s      settings
+	api    *bot.Bot
+	http   *http.Client
+	moves  *http.Transport
+	me     identity
+	health health
+	gate   *gate
+	own    *ownMessages
+	sink   atomic.Pointer[platforms.Sink]
+
+	movedMu sync.Mutex
+	moved   map[int64]int64 // groups that became supergroups
+}
+
+var (
+	_ platforms.Adapter       = (*Adapter)(nil)
+	_ platforms.Fetcher       = (*Adapter)(nil)
+	_ platforms.Deleter       = (*Adapter)(nil)
+	_ platforms.Typist        = (*Adapter)(nil)
+	_ platforms.Reactor       = (*Adapter)(nil)
+	_ platforms.Clicker       = (*Adapter)(nil)
+	_ platforms.CommandLister = (*Adapter)(nil)
+	_ platforms.Handler       = (*Adapter)(nil)
+	_ platforms.Secretive     = (*Adapter)(nil)
+)
+
+// New checks the options and returns an adapter that has made no request yet. The error is a
+// *platforms.StartError that names the key, what is wrong and what is allowed, and repeats no secret.
+func New(o Options) (*Adapter, error) {
+	s, err := o.check()
+	if err != nil {
+		return nil, err
+	}
+	a := &Adapter{s: s, own: newOwnMessages(), moved: map[int64]int64{}}
+	a.moves = newTransport(s)
+	a.http = &http.Client{Transport: a.moves}
+	a.me = newIdentity(s.account.ID)
+	a.gate = newGate(s.Clock, s.limited)
+	a.health = health{clock: s.Clock, polling: s.WebhookURL == "", deafAfter: 2 * s.PollTimeout}
+	a.health.set("starting", "")
+	a.api, err = bot.New(s.Token,
+		bot.WithSkipGetMe(),
+		bot.WithServerURL(s.BaseURL),
+		bot.WithHTTPClient(s.PollTimeout, &recorder{next: a.http}),
+		bot.WithErrorsHandler(func(err error) { s.Log.Debug().Err(a.clean(err)).Msg("bot api client") }),
+	)
+	if err != nil {
+		return nil, s.setting("token", a.clean(err))
+	}
+	return a, nil
+}
+
+// Account returns the bot: its id is the digits of the token.
+func (a *Adapter) Account() platforms.Account { return a.s.account }
+
+// Secrets returns the token, its secret part and the webhook secret.
+func (a *Adapter) Secrets() []string {
+	secrets := []string{a.s.Token, a.s.Token[len(a.s.account.ID)+1:]}
+	if a.s.WebhookSecret != "" {
+		secrets = append(secrets, a.s.WebhookSecret)
+	}
+	return secrets
+}
+
+// Traits says what Telegram can do. A private server lifts the upload limit; with the rate limit off there
+// is no least time between edits.
+func (a *Adapter) Traits() platforms.Traits {
+	t := platforms.Traits{
+		Text: platforms.TextTraits{
+			Dialect: platforms.TelegramHTML, Limit: textLimit, Unit: platforms.UTF16, Number: true,
+		},
+		Tier: platforms.TierHighQuiet, Edit: true, Buttons: true, Threads: true,
+		Attachments: true, MaxUpload: a.maxUpload(), EditInterval: time.Second, CommandPrefix: "/",
+	}
+	if !a.s.limited {
+		t.EditInterval = 0
+	}
+	return t
+}
+
+func (a *Adapter) maxUpload() int64 {
+	if a.s.private {
+		return localUpload
+	}
+	return publicUpload
+}
+
+// Run receives until ctx ends. It returns nil then, and a *platforms.StartError when Telegram refuses the
+// token or the webhook. No goroutine of it is left behind.
+func (a *Adapter) Run(ctx context.Context, sink platforms.Sink) error {
+	ctx, cancel := context.WithCancel(ctx)
+	a.sink.Store(&sink)
+	var wg sync.WaitGroup
+	wg.Go(func() { a.identify(ctx) })
+	defer func() {
+		cancel()
+		wg.Wait()
+		a.sink.Store(nil)
+		a.moves.CloseIdleConnections()
+	}()
+	var err error
+	if a.s.WebhookURL != "" {
+		err = a.listen(ctx)
+	} else {
+		err = a.poll(ctx, sink)
+	}
+	if err != nil {
+		a.health.set("paused", err.Error())
+		return err
+	}
+	a.health.set("stopped", "")
+	return nil
+}
+
+// Health says whether updates flow in. It makes no request.
+func (a *Adapter) Health() platforms.Health { return a.health.now() }
+
+// chatOf parses the chat and the thread of an address. A group that became a supergroup is followed.
+func (a *Adapter) chatOf(at platforms.Address) (chat int64, thread int, err error) {
+	if at.AccountOf() != a.s.account {
+		return 0, 0, &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf("address %s is not of account %s", at, a.s.account)}
+	}
+	chat, err = strconv.ParseInt(string(at.Chat), 10, 64)
+	if err != nil || chat == 0 {
+		return 0, 0, &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf("chat %q is no Telegram chat id: want a whole number", at.Chat)}
+	}
+	if at.Thread != "" {
+		thread, err = strconv.Atoi(string(at.Thread))
+		if err != nil || thread <= 0 {
+			return 0, 0, &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf("thread %q is no Telegram topic id: want a positive number", at.Thread)}
+		}
+		if thread == generalTopic {
+			thread = 0
+		}
+	}
+	a.movedMu.Lock()
+	if to, ok := a.moved[chat]; ok {
+		chat = to
+	}
+	a.movedMu.Unlock()
+	return chat, thread, nil
+}
+
+func messageID(id platforms.MessageID) (int, error) {
+	n, err := strconv.Atoi(string(id))
+	if err != nil || n <= 0 {
+		return 0, &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf("message %q is no Telegram message id: want a positive number", id)}
+	}
+	return n, nil
+}

@@ -1,0 +1,135 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"herald/platforms"
+)
+
+// refusals maps what the Bot API writes in a description to what it means. The first match wins; matching
+// ignores case. The texts are the service's own, which has no finer error codes.
+var refusals = []struct {
+	text string
+	kind platforms.FailureKind
+}{
+	{"message thread not found", platforms.ThreadGone},
+	{"topic_deleted", platforms.ThreadGone},
+	{"topic_closed", platforms.ThreadGone},
+	{"topic_id_invalid", platforms.ThreadGone},
+	{"message to edit not found", platforms.MessageGone},
+	{"message can't be edited", platforms.MessageGone},
+	{"message to react not found", platforms.MessageGone},
+	{"message to delete not found", platforms.MessageGone},
+	{"message can't be deleted", platforms.MessageGone},
+	{"message_id_invalid", platforms.MessageGone},
+	{"message is too long", platforms.TooLong},
+	{"message_too_long", platforms.TooLong},
+	{"caption is too long", platforms.TooLong},
+	{"caption_too_long", platforms.TooLong},
+	{"file is too big", platforms.TooLong},
+	{"chat not found", platforms.NotFound},
+	{"user not found", platforms.NotFound},
+	{"peer_id_invalid", platforms.NotFound},
+	{"group chat was deactivated", platforms.NotFound},
+	{"user is deactivated", platforms.Forbidden},
+	{"not enough rights", platforms.Forbidden},
+	{"have no rights", platforms.Forbidden},
+	{"need administrator rights", platforms.Forbidden},
+	{"chat_write_forbidden", platforms.Forbidden},
+	{"chat_admin_required", platforms.Forbidden},
+	{"chat_restricted", platforms.Forbidden},
+	{"chat_send_", platforms.Unsupported}, // this kind of media is not allowed here
+	{"voice_messages_forbidden", platforms.Unsupported},
+	{"reaction_invalid", platforms.Unsupported},
+}
+
+// outcome says what is known of a failed call.
+func (a *Adapter) outcome(c *call, err error) *platforms.SendError {
+	e := &platforms.SendError{Kind: platforms.Transient, Err: a.clean(err)}
+	switch {
+	case c.description != "":
+		e.Err = errors.New(a.scrub(c.description))
+	case c.status >= 400: // a proxy's page, which would fill the log
+		e.Err = errors.New("the Bot API server answered " + strconv.Itoa(c.status))
+	}
+	if c.status == 0 {
+		if c.sent() {
+			e.Certainty = platforms.Unknown
+		}
+		return e
+	}
+	switch status := c.status; {
+	case status == http.StatusOK: // delivered, but the answer could not be read
+		e.Certainty = platforms.Unknown
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable && c.retryAfter > 0:
+		e.Kind, e.RetryAfter = platforms.RateLimited, max(c.retryAfter, time.Second)
+	case status >= 500:
+		e.Certainty = platforms.Unknown
+	case status == http.StatusUnauthorized:
+		e.Kind = platforms.AuthFailed
+	case status == http.StatusForbidden:
+		e.Kind = platforms.Forbidden
+	case status == http.StatusRequestEntityTooLarge:
+		e.Kind = platforms.TooLong
+	default:
+		e.Kind = refusal(c.description)
+	}
+	return e
+}
+
+func refusal(description string) platforms.FailureKind {
+	text := strings.ToLower(description)
+	for _, r := range refusals {
+		if strings.Contains(text, r.text) {
+			return r.kind
+		}
+	}
+	return platforms.BadRequest
+}
+
+// says reports whether Telegram refused with a description that holds text, ignoring case.
+func (c *call) says(text string) bool {
+	return c.status >= 400 && c.status < 500 && strings.Contains(strings.ToLower(c.description), text)
+}
+
+// cleanError is an error whose text holds no token. It hides its cause, whose text may, except for the
+// two errors of contexts.
+type cleanError struct {
+	text  string
+	cause error
+}
+
+func (e *cleanError) Error() string { return e.text }
+func (e *cleanError) Unwrap() error { return e.cause }
+
+// clean takes the secrets out of err.
+func (a *Adapter) clean(err error) error {
+	if err == nil {
+		return nil
+	}
+	var cause error
+	switch {
+	case errors.Is(err, context.Canceled):
+		cause = context.Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		cause = context.DeadlineExceeded
+	}
+	return &cleanError{text: a.scrub(err.Error()), cause: cause}
+}
+
+func (a *Adapter) scrub(text string) string {
+	for _, secret := range a.Secrets() {
+		if len(secret) < 4 {
+			continue // a test server's token; replacing it would shred the text
+		}
+		text = strings.ReplaceAll(text, secret, "***")
+		text = strings.ReplaceAll(text, url.PathEscape(secret), "***")
+	}
+	return text
+}

@@ -1,0 +1,134 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+)
+
+const (
+	// secretHeader is where Telegram repeats the secret of setWebhook.
+	secretHeader = "X-Telegram-Bot-Api-Secret-Token"
+	// maxPost bounds one webhook call; an update is far smaller.
+	maxPost = 4 << 20
+	// webhookCheck is how often Telegram is asked whether its calls arrive.
+	webhookCheck = time.Minute
+)
+
+// Routes returns the webhook's route, or nothing when the bot polls.
+func (a *Adapter) Routes() map[string]http.Handler {
+	if a.s.WebhookURL == "" {
+		return nil
+	}
+	return map[string]http.Handler{"POST " + a.s.WebhookPath: http.HandlerFunc(a.take)}
+}
+
+// take accepts one update. 200 is the acknowledgement: anything else makes Telegram try again.
+func (a *Adapter) take(w http.ResponseWriter, r *http.Request) {
+	if !a.s.secretMatches(r.Header.Get(secretHeader)) {
+		a.s.Log.Warn().Str("remote", r.RemoteAddr).Msg("webhook call without the right secret refused")
+		http.Error(w, "wrong secret", http.StatusUnauthorized)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPost))
+	if err != nil {
+		http.Error(w, "unreadable body", http.StatusBadRequest)
+		return
+	}
+	update, err := decodeUpdate(body)
+	if err != nil && update.ID == 0 {
+		a.s.Log.Error().Str("cause", a.scrub(err.Error())).Msg("webhook call is no update")
+		http.Error(w, "no update", http.StatusBadRequest)
+		return
+	}
+	if err != nil { // it would come back for ever
+		a.s.Metrics.Dropped("undecodable")
+		a.s.Log.Error().Int64("update", update.ID).Str("cause", a.scrub(err.Error())).Msg("an update could not be read and is skipped")
+		w.WriteHeader(http.StatusOK)
+		return
+	}
+	sink := a.sink.Load()
+	if sink == nil {
+		http.Error(w, "not running", http.StatusServiceUnavailable)
+		return
+	}
+	events, err := a.events(r.Context(), []models.Update{update})
+	if err == nil && len(events) > 0 {
+		err = (*sink).Accept(r.Context(), events...)
+	}
+	if err != nil {
+		a.s.Metrics.Polled("refused")
+		a.s.Log.Warn().Err(a.clean(err)).Int64("update", update.ID).Msg("update was not accepted; Telegram will send it again")
+		http.Error(w, "try again", http.StatusServiceUnavailable)
+		return
+	}
+	a.health.heard()
+	w.WriteHeader(http.StatusOK)
+}
+
+// listen registers the webhook, watches over it, and returns when ctx ends or the bot is refused. The
+// webhook stays registered, so that updates wait for the next start.
+func (a *Adapter) listen(ctx context.Context) error {
+	wait := a.newBackoff()
+	for ctx.Err() == nil {
+		call, callCtx, cancel := a.newCall(ctx, a.s.PollMargin)
+		// One connection keeps the order of the updates.
+		_, err := a.api.SetWebhook(callCtx, &bot.SetWebhookParams{
+			URL: a.s.WebhookURL, SecretToken: a.s.WebhookSecret, MaxConnections: 1, AllowedUpdates: allowedUpdates,
+		})
+		cancel()
+		switch {
+		case err == nil:
+			wait.Reset()
+			a.health.heard()
+			if !a.watchWebhook(ctx) {
+				return nil
+			}
+			continue
+		case ctx.Err() != nil:
+			return nil
+		case call.status == http.StatusUnauthorized, call.status == http.StatusNotFound && call.isAPI:
+			e := a.s.setting("token", errors.New("was refused by the Bot API server ("+a.scrub(call.description)+")"))
+			e.Hint = "the token was revoked or belongs to another server: check TELEGRAM_BOT_TOKEN and base_url"
+			return e
+		case call.status == http.StatusBadRequest:
+			e := a.s.setting("webhook_url", errors.New(a.scrub(call.description)))
+			e.Hint = "Telegram needs a public https address on port 443, 80, 88 or 8443"
+			return e
+		}
+		a.health.set("reconnecting", a.clean(err).Error())
+		a.s.Log.Warn().Err(a.clean(err)).Msg("the webhook could not be registered, trying again")
+		_ = a.s.Clock.Sleep(ctx, max(wait.NextBackOff(), call.retryAfter))
+	}
+	return nil
+}
+
+// watchWebhook asks now and then whether Telegram's calls arrive. It returns true when the webhook must be
+// registered again and false when ctx ended.
+func (a *Adapter) watchWebhook(ctx context.Context) bool {
+	for {
+		if a.s.Clock.Sleep(ctx, webhookCheck) != nil {
+			return false
+		}
+		_, callCtx, cancel := a.newCall(ctx, a.s.PollMargin)
+		info, err := a.api.GetWebhookInfo(callCtx)
+		cancel()
+		switch {
+		case err != nil:
+			a.s.Log.Debug().Err(a.clean(err)).Msg("getWebhookInfo failed")
+		case info.URL != a.s.WebhookURL:
+			a.health.set("reconnecting", "the webhook was taken off or replaced")
+			a.s.Log.Warn().Msg("the webhook was taken off or replaced; registering it again")
+			return true
+		case info.PendingUpdateCount > 0 && info.LastErrorMessage != "" && time.Since(when(info.LastErrorDate)) < 2*webhookCheck:
+			a.health.set("deaf", "Telegram can't reach the webhook: "+a.scrub(info.LastErrorMessage))
+		default:
+			a.health.heard()
+		}
+	}
+}
