@@ -1,0 +1,385 @@
+package platformtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// TelegramOptions configures a fake Bot API server. The zero value takes any token.
+type TelegramOptions struct {
+	// Token is the only token that is let in. Empty lets every token in.
+	Token string
+	// BotID is what getMe answers. 0 takes the digits of Token, or 4242.
+	BotID int64
+	// Username is the bot's name. Empty is "herald_test_bot".
+	Username string
+	// Keep is how many messages and acts are remembered, 0 for all: soak runs set it.
+	Keep int
+	// LocalFiles makes getFile answer absolute paths below this folder, as a server in local mode does.
+	LocalFiles string
+	// MaxDownload is the size above which getFile refuses, 0 for 20 MB.
+	MaxDownload int64
+}
+
+// Telegram is a fake Bot API server with the chats, people and messages behind it. All methods are safe for
+// concurrent use.
+type Telegram struct {
+	o TelegramOptions
+
+	mu       sync.Mutex
+	rooms    map[int64]*room
+	files    map[string]telegramFile
+	queries  map[string]*telegramQuery
+	commands []TelegramCommand
+	acts     []TelegramAct
+	watchers []func(TelegramAct)
+	calls    map[string]int
+	revoked  bool
+	nextMsg  int
+	nextFile int
+	nextAny  int
+
+	updates   []telegramUpdate // not confirmed
+	confirmed []telegramUpdate // the newest confirmed ones, for Replay
+	nextID    int64
+	wake      chan struct{}
+	poll      *telegramPoll // the poll that waits now
+	polls     int           // polls that wait now
+	mostPolls int
+	conflicts int
+	webhook   telegramWebhook
+
+	faults     []*TelegramFault
+	windows    map[int64]time.Time // retry-after windows by chat
+	violations []string
+
+	server   *http.Server
+	addr     string
+	done     chan struct{} // ends requests that hang
+	sessions sync.WaitGroup
+}
+
+// NewTelegram returns a fake that listens nowhere yet: use it as a handler, or Start it.
+func NewTelegram(o TelegramOptions) *Telegram {
+	if o.BotID == 0 {
+		digits, _, _ := strings.Cut(o.Token, ":")
+		o.BotID, _ = strconv.ParseInt(digits, 10, 64)
+	}
+	if o.BotID == 0 {
+		o.BotID = 4242
+	}
+	if o.Username == "" {
+		o.Username = "herald_test_bot"
+	}
+	if o.MaxDownload == 0 {
+		o.MaxDownload = 20 << 20
+	}
+	return &Telegram{
+		o: o, rooms: map[int64]*room{}, files: map[string]telegramFile{}, queries: map[string]*telegramQuery{},
+		calls: map[string]int{}, windows: map[int64]time.Time{}, nextID: 100, nextMsg: 1000,
+		wake: make(chan struct{}), done: make(chan struct{}),
+	}
+}
+
+// Start listens on a free loopback port and returns the server's base URL.
+func (t *Telegram) Start() (string, error) {
+	if err := t.listen("127.0.0.1:0"); err != nil {
+		return "", err
+	}
+	return "http://" + t.addr, nil
+}
+
+// Serve listens on addr and serves until ctx ends.
+func (t *Telegram) Serve(ctx context.Context, addr string) error {
+	if err := t.listen(addr); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	t.Close()
+	return nil
+}
+
+func (t *Telegram) listen(addr string) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: t, ReadHeaderTimeout: 10 * time.Second}
+	t.mu.Lock()
+	t.server, t.addr = server, l.Addr().String()
+	t.mu.Unlock()
+	t.sessions.Go(func() { _ = server.Serve(l) })
+	return nil
+}
+
+// Shut takes the server off the network: connections are cut, new ones refused. Open brings it back.
+func (t *Telegram) Shut() {
+	t.mu.Lock()
+	server := t.server
+	t.server = nil
+	t.mu.Unlock()
+	if server != nil {
+		_ = server.Close()
+	}
+}
+
+// Open listens again on the address that Start chose.
+func (t *Telegram) Open() error { return t.listen(t.addr) }
+
+// Cut closes all connections; the server stays.
+func (t *Telegram) Cut() error {
+	t.Shut()
+	return t.Open()
+}
+
+// Close ends the server and everything that hangs in it.
+func (t *Telegram) Close() {
+	t.mu.Lock()
+	select {
+	case <-t.done:
+	default:
+		close(t.done)
+	}
+	if t.webhook.stop != nil {
+		t.webhook.stop()
+	}
+	t.mu.Unlock()
+	t.Shut()
+	t.sessions.Wait()
+}
+
+// Revoke makes the server refuse the bot's token from now on.
+func (t *Telegram) Revoke() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.revoked = true
+}
+
+// BotID returns the bot's own user id.
+func (t *Telegram) BotID() int64 { return t.o.BotID }
+
+// Calls returns how often a method was called; names are matched as Telegram does, ignoring case.
+func (t *Telegram) Calls(method string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.calls[strings.ToLower(method)]
+}
+
+// telegramRequest is one call with its parameters, however they were encoded.
+type telegramRequest struct {
+	method string
+	params map[string]string
+	files  map[string]telegramFile
+	http   *http.Request
+}
+
+func (r *telegramRequest) int(name string) int64 {
+	n, _ := strconv.ParseInt(r.params[name], 10, 64)
+	return n
+}
+
+func (r *telegramRequest) bool(name string) bool {
+	b, _ := strconv.ParseBool(r.params[name])
+	return b
+}
+
+func (r *telegramRequest) decode(name string, into any) bool {
+	return r.params[name] != "" && json.Unmarshal([]byte(r.params[name]), into) == nil
+}
+
+// telegramError is a refusal as the Bot API words it.
+type telegramError struct {
+	code        int
+	description string
+	retryAfter  int
+	migrateTo   int64
+}
+
+func (e *telegramError) Error() string { return e.description }
+
+func refuse(code int, format string, args ...any) error {
+	prefix := map[int]string{400: "Bad Request: ", 403: "Forbidden: ", 409: "Conflict: "}[code]
+	return &telegramError{code: code, description: prefix + fmt.Sprintf(format, args...)}
+}
+
+// ServeHTTP answers /bot<token>/<method> and /file/bot<token>/<path>.
+func (t *Telegram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := strings.TrimPrefix(r.URL.Path, "/")
+	if rest, ok := strings.CutPrefix(path, "file/"); ok {
+		t.serveFile(w, r, rest)
+		return
+	}
+	token, method, ok := strings.Cut(strings.TrimPrefix(path, "bot"), "/")
+	if !ok || !strings.HasPrefix(path, "bot") {
+		writeTelegram(w, nil, &telegramError{code: 404, description: "Not Found"})
+		return
+	}
+	if !t.letsIn(token) {
+		writeTelegram(w, nil, &telegramError{code: 401, description: "Unauthorized"})
+		return
+	}
+	req, err := readTelegram(r, strings.ToLower(method))
+	if err != nil {
+		writeTelegram(w, nil, refuse(400, "%v", err))
+		return
+	}
+	t.count(req)
+	fault := t.faultFor(req)
+	if fault != nil && t.misbehaveBefore(w, r, fault) {
+		return
+	}
+	if err := t.politeness(req); err != nil {
+		writeTelegram(w, nil, err)
+		return
+	}
+	result, err := t.call(req)
+	if errors.Is(err, errHung) {
+		return
+	}
+	if fault != nil && t.misbehaveAfter(w, r, fault, result, err) {
+		return
+	}
+	writeTelegram(w, result, err)
+}
+
+func (t *Telegram) letsIn(token string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.revoked && (t.o.Token == "" || token == t.o.Token)
+}
+
+func (t *Telegram) count(r *telegramRequest) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls[r.method]++
+}
+
+// politeness refuses, and records, a request inside a window that the bot was asked to wait for.
+func (t *Telegram) politeness(r *telegramRequest) error {
+	chat := r.int("chat_id")
+	if chat == 0 {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	left := time.Until(t.windows[chat])
+	if left <= 0 {
+		return nil
+	}
+	t.violations = append(t.violations, fmt.Sprintf("%s for chat %d came %s too early", r.method, chat, left.Round(time.Millisecond)))
+	return tooMany(int(left/time.Second) + 1)
+}
+
+func tooMany(seconds int) error {
+	return &telegramError{code: 429, description: fmt.Sprintf("Too Many Requests: retry after %d", seconds), retryAfter: seconds}
+}
+
+// Violations returns the requests that came inside a retry-after window.
+func (t *Telegram) Violations() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]string(nil), t.violations...)
+}
+
+func writeTelegram(w http.ResponseWriter, result any, err error) {
+	status, body := telegramAnswer(result, err)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+func telegramAnswer(result any, err error) (int, []byte) {
+	var refusal *telegramError
+	if err != nil && !errors.As(err, &refusal) {
+		refusal = &telegramError{code: 500, description: "Internal Server Error"}
+	}
+	if refusal == nil {
+		raw, ok := result.(json.RawMessage)
+		if !ok {
+			raw, _ = json.Marshal(result)
+		}
+		body := make([]byte, 0, len(raw)+24)
+		body = append(append(append(body, `{"ok":true,"result":`...), raw...), '}')
+		return http.StatusOK, body
+	}
+	type parameters struct {
+		RetryAfter int   `json:"retry_after,omitempty"`
+		MigrateTo  int64 `json:"migrate_to_chat_id,omitempty"`
+	}
+	out := struct {
+		OK          bool        `json:"ok"`
+		Code        int         `json:"error_code"`
+		Description string      `json:"description"`
+		Parameters  *parameters `json:"parameters,omitempty"`
+	}{Code: refusal.code, Description: refusal.description}
+	if refusal.retryAfter != 0 || refusal.migrateTo != 0 {
+		out.Parameters = &parameters{refusal.retryAfter, refusal.migrateTo}
+	}
+	body, _ := json.Marshal(out)
+	return refusal.code, body
+}
+
+// maxUpload is the most bytes of one request, Telegram's own limit and room for the other fields.
+const maxUpload = 51 << 20
+
+// readTelegram reads parameters from the query, a form, a multipart form or JSON.
+func readTelegram(r *http.Request, method string) (*telegramRequest, error) {
+	req := &telegramRequest{method: method, params: map[string]string{}, files: map[string]telegramFile{}, http: r}
+	for k, v := range r.URL.Query() {
+		req.params[k] = v[0]
+	}
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	switch kind {
+	case "application/json":
+		var body map[string]json.RawMessage
+		if err := json.NewDecoder(io.LimitReader(r.Body, maxUpload)).Decode(&body); err != nil {
+			return nil, errors.New("Can't parse request JSON object")
+		}
+		for k, raw := range body {
+			var s string
+			if json.Unmarshal(raw, &s) != nil {
+				s = string(raw)
+			}
+			req.params[k] = s
+		}
+	case "multipart/form-data":
+		parts, err := r.MultipartReader()
+		if err != nil {
+			return nil, err
+		}
+		for {
+			part, err := parts.NextPart()
+			if errors.Is(err, io.EOF) {
+				break // an empty body ends without a boundary
+			}
+			if err != nil {
+				return nil, errors.New("request body is broken")
+			}
+			body, err := io.ReadAll(io.LimitReader(part, maxUpload))
+			if err != nil {
+				return nil, errors.New("request body is broken")
+			}
+			if part.FileName() != "" {
+				req.files[part.FormName()] = telegramFile{name: part.FileName(), body: body}
+			} else {
+				req.params[part.FormName()] = string(body)
+			}
+		}
+	default:
+		if err := r.ParseForm(); err == nil {
+			for k, v := range r.PostForm {
+				req.params[k] = v[0]
+			}
+		}
+	}
+	return req, nil
+}
