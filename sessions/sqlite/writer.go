@@ -1,0 +1,289 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"herald/sessions"
+	"herald/sessions/failpoint"
+)
+
+// request is one Update on its way through the writer.
+type request struct {
+	edge sessions.Edge
+	fn   func(sessions.Tx) error
+	// alone, instead of fn, runs outside of any transaction (VACUUM, checkpoints).
+	alone func(*conn) error
+	since time.Time
+	err   error
+	state atomic.Int32
+	done  chan struct{} // capacity 1: the answer never waits for the caller
+}
+
+const (
+	waiting int32 = iota
+	begun
+	abandoned
+)
+
+// maxHold bounds how long a batch goes on taking requests that arrived while it ran: the first one of the
+// batch waits for the last.
+const maxHold = 5 * time.Millisecond
+
+// writer owns the one writing connection. Everything reaches it as requests; run is its goroutine.
+type writer struct {
+	store *Store
+	c     *conn
+	tx    tx
+	// nextMessage is the id of the next transcript row.
+	nextMessage int64
+
+	mu     sync.Mutex
+	queue  []*request
+	spare  []*request
+	closed bool
+	wake   chan struct{}
+	ended  chan struct{}
+}
+
+// submit queues a request and waits for its end, or for ctx while it has not begun.
+func (w *writer) submit(ctx context.Context, r *request) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.since = time.Now()
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return sessions.ErrClosed
+	}
+	w.queue = append(w.queue, r)
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		if r.state.CompareAndSwap(waiting, abandoned) {
+			return ctx.Err()
+		}
+		<-r.done
+		return r.err
+	}
+}
+
+// depth returns how many requests wait.
+func (w *writer) depth() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.queue)
+}
+
+// stop refuses further requests and returns when those that wait have been answered.
+func (w *writer) stop() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+	<-w.ended
+}
+
+// take moves at most limit waiting requests to batch.
+func (w *writer) take(batch []*request, limit int) (_ []*request, closed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := min(limit, len(w.queue))
+	batch = append(batch, w.queue[:n]...)
+	rest := copy(w.queue, w.queue[n:])
+	clear(w.queue[rest:])
+	w.queue = w.queue[:rest]
+	return batch, w.closed
+}
+
+// run answers requests until stop was called and none wait.
+func (w *writer) run() {
+	defer close(w.ended)
+	for {
+		batch, closed := w.take(w.spare[:0], w.store.opts.MaxBatch)
+		if len(batch) == 0 {
+			if closed {
+				return
+			}
+			<-w.wake
+			continue
+		}
+		for len(batch) > 0 {
+			batch = w.commit(batch)
+		}
+	}
+}
+
+// commit runs requests of the batch in one transaction and answers them. It returns those it did not
+// begin.
+func (w *writer) commit(batch []*request) (rest []*request) {
+	if batch[0].alone != nil {
+		w.runAlone(batch[0])
+		return batch[1:]
+	}
+	w.c.broken = nil
+	if _, _, err := w.c.exec("BEGIN IMMEDIATE"); err != nil {
+		w.rollback()
+		w.answer(batch, fmt.Errorf("begin: %w", err))
+		return nil
+	}
+	start := time.Now()
+	ran, lost := 0, error(nil)
+	for ; ran < len(batch) && lost == nil; ran++ {
+		if batch[ran].alone != nil {
+			break
+		}
+		lost = w.step(batch[ran])
+		if ran == len(batch)-1 && time.Since(start) < maxHold {
+			batch, _ = w.take(batch, w.store.opts.MaxBatch-len(batch))
+		}
+	}
+	done := batch[:ran]
+	if lost == nil {
+		lost = w.finish(done)
+	}
+	if lost != nil {
+		w.rollback()
+		w.answer(done, lost)
+	} else {
+		w.committed(done)
+	}
+	clear(done)
+	w.spare = batch
+	return batch[ran:]
+}
+
+// step runs one request in its savepoint. An error that it returns has cost the whole transaction.
+func (w *writer) step(r *request) error {
+	if !r.state.CompareAndSwap(waiting, begun) {
+		return nil // its caller has gone
+	}
+	if _, _, err := w.c.exec("SAVEPOINT one"); err != nil {
+		return err
+	}
+	err := w.call(r.fn)
+	if w.c.broken != nil {
+		// Full disk and the like: SQLite may have rolled everything back, and even where it has not, a
+		// function that swallowed the error must not be committed.
+		if w.c.raw.AutoCommit() {
+			return w.c.broken
+		}
+		err = errors.Join(err, w.c.broken)
+		w.c.broken = nil
+	}
+	if err != nil {
+		r.err = err
+		if _, _, err := w.c.exec("ROLLBACK TO one"); err != nil {
+			return err
+		}
+	}
+	_, _, err = w.c.exec("RELEASE one")
+	return err
+}
+
+// call runs a function and turns a panic into an error.
+func (w *writer) call(fn func(sessions.Tx) error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return fn(&w.tx)
+}
+
+// finish commits.
+func (w *writer) finish(done []*request) error {
+	if failpoint.Enabled {
+		for _, r := range done {
+			failpoint.Hit(string(r.edge) + ":before")
+		}
+	}
+	if _, _, err := w.c.exec("COMMIT"); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	if failpoint.Enabled {
+		for _, r := range done {
+			failpoint.Hit(string(r.edge) + ":after")
+		}
+	}
+	return nil
+}
+
+// rollback ends a transaction that SQLite has not ended itself.
+func (w *writer) rollback() {
+	if w.c.raw.AutoCommit() {
+		return
+	}
+	if _, _, err := w.c.exec("ROLLBACK"); err != nil {
+		w.store.opts.Log.Error().Err(err).Msg("store: rollback failed")
+	}
+}
+
+// answer gives all of them the error.
+func (w *writer) answer(batch []*request, err error) {
+	w.store.failed.Add(int64(len(batch)))
+	for _, r := range batch {
+		// One that had an error of its own keeps it; the transaction's is added.
+		r.err = errors.Join(r.err, err)
+		r.state.Store(begun)
+		r.done <- struct{}{}
+	}
+}
+
+// committed answers after a commit and counts.
+func (w *writer) committed(done []*request) {
+	s := w.store
+	s.commits.Add(1)
+	s.appended.Store(w.nextMessage - 1)
+	now := time.Now()
+	kept := 0
+	for _, r := range done {
+		if r.state.Load() != begun {
+			continue
+		}
+		kept++
+		if r.err != nil {
+			s.failed.Add(1)
+		}
+	}
+	s.updates.Add(int64(kept))
+	s.largest.Store(max(s.largest.Load(), int64(kept)))
+	for _, r := range done {
+		if r.state.Load() != begun {
+			continue
+		}
+		latency := now.Sub(r.since)
+		s.latency.Add(int64(latency))
+		if s.opts.Observe != nil {
+			s.opts.Observe(r.edge, latency, kept)
+		}
+		r.done <- struct{}{}
+	}
+	s.keeper.touch()
+}
+
+// runAlone runs a request between transactions.
+func (w *writer) runAlone(r *request) {
+	if !r.state.CompareAndSwap(waiting, begun) {
+		return
+	}
+	w.c.broken = nil
+	r.err = r.alone(w.c)
+	w.rollback()
+	r.done <- struct{}{}
+}
