@@ -1,0 +1,378 @@
+package format
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"herald/platforms"
+)
+
+// chunk is one piece of a split document.
+type chunk struct {
+	from, to pos
+	head     bool // the header of a table stands at its top again
+	bare     bool // written without markup: it did not fit otherwise
+	body     string
+	styles   []platforms.Style
+	last     *leaf
+	sep      string // the white space of the whole text between the chunk before and this one
+	after    string // the white space behind it
+}
+
+// cut is a place where a chunk can end, and the pen as it was there.
+type cut struct {
+	ok    bool
+	at    pos    // where the next chunk begins
+	end   pos    // where this chunk's text ends; differs from at by white space
+	sep   string // the white space between
+	state penState
+}
+
+// splitter cuts a document into chunks. It fills one chunk after the other as far as it goes, then takes the
+// best border behind the middle: between blocks, else between lines, sentences, words; inside of a word only
+// when it alone is longer than half a chunk. As no chunk is less than about half full, each part of the document
+// is written at most about twice.
+type splitter struct {
+	*pen
+	budget                 int // units of a chunk, 0 for no limit
+	block, row, stop, last cut
+	over                   cut // where the text stopped to fit
+	first                  pos // of the chunk
+}
+
+// split returns the chunks in order, at most limit of them when limit is positive. Chunks that hold nothing
+// but white space are left out; what they held is in the sep of the next.
+func (s *splitter) split(limit int) []chunk {
+	var chunks []chunk
+	sep := ""
+	for at := (pos{}); at.line < len(s.doc.lines); {
+		c, next := s.fill(at)
+		c.sep = sep
+		if s.content {
+			chunks = append(chunks, c)
+			sep = ""
+		} else {
+			sep += c.body
+		}
+		if limit > 0 && len(chunks) == limit {
+			break
+		}
+		sep += c.after
+		at = next
+	}
+	return chunks
+}
+
+// fill makes the chunk that begins at a place and returns where the next one begins.
+func (s *splitter) fill(from pos) (chunk, pos) {
+	s.bare = false
+	end := s.run(from)
+	if !end.ok {
+		s.bare = true
+		if end = s.run(from); !end.ok {
+			end = s.force(from)
+		}
+	}
+	s.restore(end.state)
+	c := chunk{from: from, to: end.end, head: s.repeats(from), bare: s.bare, after: end.sep, last: s.leaf}
+	c.body = s.finish()
+	c.styles = ordered(s.styles)
+	return c, end.at
+}
+
+// repeats tells whether a chunk that begins at a place shows the header of its table first.
+func (s *splitter) repeats(from pos) bool {
+	l := s.doc.lines[from.line].leaf
+	return l.kind == table && from.line > l.head+1 && from.span == 0 && from.off == 0 && !s.bare
+}
+
+func (s *splitter) fits() bool { return s.budget == 0 || s.total() <= s.budget }
+
+// full tells whether a chunk with that pen has at least the share num/den of its budget.
+func (s *splitter) full(c cut, num, den int) bool {
+	return c.ok && c.state.size*den >= s.budget*num
+}
+
+// run writes from a place until the text ends or stops to fit, and returns the best place to end, none when
+// not even the smallest piece fits.
+func (s *splitter) run(from pos) cut {
+	s.block, s.row, s.stop, s.last, s.over = cut{}, cut{}, cut{}, cut{}, cut{}
+	s.first = from
+	s.begin(from, s.repeats(from))
+	if !s.fits() {
+		return cut{}
+	}
+	for at := from; at.line < len(s.doc.lines); at = (pos{line: at.line + 1}) {
+		if at.line > from.line {
+			before := s.save()
+			s.startLine(at.line, false)
+			if !s.fits() {
+				s.restore(before)
+				return s.choose()
+			}
+		}
+		if !s.fillLine(at) {
+			return s.choose()
+		}
+		s.lineEnd(at.line)
+	}
+	end := s.doc.end()
+	return cut{ok: true, at: end, end: end, state: s.save()}
+}
+
+// lineEnd notes the border behind a line.
+func (s *splitter) lineEnd(i int) {
+	next := i + 1
+	if next >= len(s.doc.lines) {
+		return
+	}
+	a, b := &s.doc.lines[i], &s.doc.lines[next]
+	sep := "\n"
+	if a.leaf != b.leaf && b.gap > 1 {
+		sep = "\n\n"
+	}
+	at := pos{line: next}
+	c := cut{ok: true, at: at, end: at, sep: sep, state: s.save()}
+	switch {
+	case a.leaf == b.leaf && a.leaf.kind == table && i <= a.leaf.head+1 && !s.bare:
+		return // a header without a row
+	case a.row != nil && a.row == b.row, a.leaf.kind == heading:
+		// inside of a row, or behind a title: only where nothing else is found
+	case a.leaf != b.leaf && (b.gap > 1 || a.leaf.fenced() || b.leaf.fenced()):
+		s.block = c
+	default:
+		s.row = c
+	}
+	s.last = c
+}
+
+// fillLine writes the current line from a place and tells whether all of it fit.
+func (s *splitter) fillLine(at pos) bool {
+	ln := &s.doc.lines[at.line]
+	for at.span < len(ln.spans) {
+		sp := &ln.spans[at.span]
+		if !s.is.shows(ln.leaf, sp) {
+			at.span, at.off = at.span+1, 0
+			continue
+		}
+		for at.off < len(sp.text) {
+			n := s.fillWord(ln.leaf, sp, at)
+			if n == 0 {
+				return false
+			}
+			at.off += n
+		}
+		at.span, at.off = at.span+1, 0
+	}
+	return true
+}
+
+// fillWord writes the next word with the white space behind it and returns its length, 0 when it didn't fit.
+func (s *splitter) fillWord(l *leaf, sp *span, at pos) int {
+	rest := sp.text[at.off:]
+	word, space := s.word(sp, rest)
+	before := s.save()
+	// No unit makes less than one out of four bytes.
+	if s.budget == 0 || word/4 <= s.budget {
+		s.write(l, sp, rest[:word])
+	}
+	if s.budget > 0 && (word/4 > s.budget || !s.fits()) {
+		s.restore(before)
+		s.over = cut{ok: true, at: at, end: at, state: before}
+		return 0
+	}
+	if space == 0 {
+		return word
+	}
+	if l.fenced() {
+		s.write(l, sp, rest[word:word+space])
+		if !s.fits() {
+			s.restore(before)
+			s.over = cut{ok: true, at: at, end: at, state: before}
+			return 0
+		}
+	}
+	if next := rest[word+space:]; s.budget > 0 && !touching(rest[word+space-1:word+space], next) {
+		c := cut{ok: true, state: s.save()}
+		behind := pos{line: at.line, span: at.span, off: at.off + word + space}
+		c.at = s.doc.next(behind)
+		c.end = pos{line: at.line, span: at.span, off: at.off + word}
+		c.sep = rest[word : word+space]
+		if l.fenced() {
+			c.end, c.sep = c.at, ""
+		}
+		if c.at.line == at.line { // a line's end is noted by lineEnd
+			s.last = c
+			if !l.fenced() && sentenceEnds(rest[:word]) {
+				s.stop = c
+			}
+		}
+	}
+	if !l.fenced() {
+		s.write(l, sp, rest[word:word+space])
+	}
+	return word + space
+}
+
+// word returns the length of the first word of text and of the spaces behind it. White space at the start is
+// part of the word. An atom is one word.
+func (s *splitter) word(sp *span, text string) (word, space int) {
+	if sp.kind == atomSpan && !s.bare {
+		return len(text), 0
+	}
+	end := len(text)
+	if s.budget > 0 {
+		end = min(end, 4*s.budget+4)
+	}
+	for word < end && isSpace(text[word]) {
+		word++
+	}
+	for word < end && !isSpace(text[word]) {
+		word++
+	}
+	s.work += word
+	if word == end && end < len(text) {
+		return len(text), 0 // too long in any unit
+	}
+	for word+space < len(text) && isSpace(text[word+space]) && space < 64 {
+		space++
+	}
+	return word, space
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' }
+
+// sentenceEnds tells whether a word ends a sentence.
+func sentenceEnds(word string) bool {
+	word = strings.TrimRight(word, `"')]*_`+"”’»")
+	r, _ := utf8.DecodeLastRuneInString(word)
+	switch r {
+	case '.', '!', '?', '…', '。', '！', '？', '؟', '।':
+		return true
+	}
+	return false
+}
+
+// choose returns the best place to end a chunk that is full.
+func (s *splitter) choose() cut {
+	switch {
+	case s.full(s.block, 1, 2):
+		return s.block
+	case s.full(s.row, 1, 2):
+		return s.row
+	case s.full(s.stop, 2, 3):
+		return s.stop
+	case s.full(s.last, 1, 2):
+		return s.last
+	case s.over.ok:
+		if c := s.inside(); c.ok {
+			return c
+		}
+	}
+	return s.last
+}
+
+// inside cuts the word that didn't fit: where a line may break, else between graphemes.
+func (s *splitter) inside() cut {
+	s.restore(s.over.state)
+	at := s.over.at
+	ln := &s.doc.lines[at.line]
+	sp := &ln.spans[at.span]
+	if sp.kind == atomSpan && !s.bare {
+		return cut{}
+	}
+	word, _ := s.word(sp, sp.text[at.off:])
+	rest := sp.text[at.off : at.off+min(word, 4*s.budget+64)]
+	if word > len(rest) {
+		rest = strings.ToValidUTF8(rest, "")
+	}
+	var end cut
+	put := func(n int) bool {
+		before := s.save()
+		s.write(ln.leaf, sp, rest[:n])
+		if !s.fits() {
+			s.restore(before)
+			return false
+		}
+		rest = rest[n:]
+		at.off += n
+		next := s.doc.next(at)
+		end = cut{ok: true, at: next, end: at, state: s.save()}
+		return true
+	}
+	if !ln.leaf.fenced() {
+		for state := -1; rest != ""; {
+			segment, _, _, next := uniseg.FirstLineSegmentInString(rest, state)
+			// The rules of line breaking know fewer emoji than those of graphemes do.
+			if cluster := s.clusterEnd(rest, len(segment)); cluster != len(segment) {
+				next = -1
+				segment = rest[:cluster]
+			}
+			s.work += len(segment)
+			if !put(len(segment)) {
+				break
+			}
+			state = next
+		}
+		if s.full(end, 1, 2) {
+			return end
+		}
+	}
+	for state := -1; rest != ""; {
+		cluster, _, _, next := uniseg.FirstGraphemeClusterInString(rest, state)
+		s.work += len(cluster)
+		if !put(len(cluster)) {
+			break
+		}
+		state = next
+	}
+	return end
+}
+
+// clusterEnd returns the first border of graphemes in text at or behind n.
+func (s *splitter) clusterEnd(text string, n int) int {
+	if n >= len(text) || text[n] < utf8.RuneSelf {
+		return n
+	}
+	end := 0
+	for state, rest := -1, text; end < n; {
+		var cluster string
+		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		end += len(cluster)
+	}
+	s.work += end
+	return end
+}
+
+// force makes the smallest chunk there can be: what a single grapheme over the limit is cut into, code point by
+// code point.
+func (s *splitter) force(from pos) cut {
+	s.reset()
+	ln := &s.doc.lines[from.line]
+	s.line, s.fresh = from.line, true
+	s.leaf = ln.leaf
+	if from.span >= len(ln.spans) {
+		next := pos{line: from.line + 1}
+		return cut{ok: true, at: next, end: next, sep: "\n", state: s.save()}
+	}
+	sp := &ln.spans[from.span]
+	at := from
+	for at.off < len(sp.text) {
+		_, size := utf8.DecodeRuneInString(sp.text[at.off:])
+		before := s.save()
+		s.write(ln.leaf, sp, sp.text[at.off:at.off+size])
+		if !s.fits() && at != from {
+			s.restore(before)
+			break
+		}
+		at.off += size
+	}
+	next := s.doc.next(at)
+	c := cut{ok: true, at: next, end: at, state: s.save()}
+	if next.line > from.line {
+		c.sep = "\n"
+	}
+	return c
+}
