@@ -1,0 +1,310 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"herald/gateway/model"
+	"herald/sessions"
+	"herald/tools"
+)
+
+// ErrRedirected is the cause with which a running model call is cancelled when a person's correction
+// arrives; the loop takes the correction in and asks again.
+var ErrRedirected = errors.New("redirected by a newer message")
+
+// Bus runs the tool calls of one answer.
+type Bus interface {
+	// Batch plans the calls, runs them, and returns the results in call order.
+	Batch(ctx context.Context, calls []tools.Call, each func(int, tools.Result)) []tools.Result
+}
+
+// Turn is the loop's window to the turn it runs in. What it returns nil for is committed.
+type Turn interface {
+	// Generating tells that a model call runs, with what cancels it; nil tells that it has ended.
+	Generating(cancel context.CancelCauseFunc)
+	// Delta shows a piece of the answer; Restart tells that the pieces shown since the last answer are void.
+	Delta(d model.Delta)
+	Restart()
+	// Answer commits an answer that asks for tools and returns its row.
+	Answer(ctx context.Context, r model.Response) (sessions.Message, error)
+	// Results returns the committed tool rows of an answer, in call order.
+	Results(answer sessions.Message) []sessions.Message
+	// Absorb commits what people said meanwhile, with the visible partial text before it, and returns the
+	// rows; none when nobody said anything.
+	Absorb(ctx context.Context) ([]sessions.Message, error)
+	// Waiting tells whether Absorb would return something that asks for a new answer.
+	Waiting() bool
+	// Compact commits a summary in place of the rows up to and including upTo, except keep, and returns
+	// the conversation that is left.
+	Compact(ctx context.Context, upTo sessions.RowID, keep []sessions.RowID, summary string) ([]sessions.Message, error)
+	// Used adds token counts.
+	Used(u model.Usage, context int)
+}
+
+// Input is what a run starts from.
+type Input struct {
+	Turn      sessions.TurnID
+	System    string
+	Ephemeral string
+	History   []sessions.Message
+	Tools     []model.ToolDef
+	Caller    tools.Caller
+	CacheKey  string
+	Reasoning string
+	// LastPrompt is the provider's input token count of the newest earlier call, 0 when unknown; the rows
+	// in it are History[:LastRows].
+	LastPrompt int64
+	LastRows   int
+	// Specs tells which started calls may simply run again after a crash.
+	RunAgain func(name string) bool
+	// Calls is the journal of a resumed turn's tool calls; nil for a fresh turn.
+	Calls []sessions.CallRow
+}
+
+// Limits bounds a run.
+type Limits struct {
+	// MaxSteps is how many model calls a turn may take; 0 means no bound. At the bound the model is asked
+	// for a closing summary without tools.
+	MaxSteps int
+	// EmptyTries is how often an empty answer is asked for again.
+	EmptyTries int
+	Compaction Compaction
+}
+
+// DefaultLimits returns the documented defaults: 500 steps, 3 tries on an empty answer.
+func DefaultLimits() Limits {
+	return Limits{MaxSteps: 500, EmptyTries: 3, Compaction: DefaultCompaction()}
+}
+
+// Outcome is how a run ended.
+type Outcome struct {
+	// Response is the final answer, without tool calls.
+	Response model.Response
+	// Steps is how many model calls it took; ToolCalls how many calls ran.
+	Steps, ToolCalls int
+	// Exhausted is true when the step budget ended the run.
+	Exhausted bool
+	// Rows is the conversation that the final answer follows; LastPrompt is the provider's input token
+	// count for its first LastRows rows, 0 when unknown.
+	Rows       []sessions.Message
+	LastPrompt int64
+	LastRows   int
+}
+
+// Loop runs agents. It holds no state of a run.
+type Loop struct {
+	Model  model.Model
+	Bus    Bus
+	Limits Limits
+}
+
+// Run goes on until the model gives a final answer. It returns the context's error when ctx ends, a
+// *model.Error when the model can't be reached or refuses, and the Turn's error when a commit fails.
+func (l *Loop) Run(ctx context.Context, turn Turn, in Input) (Outcome, error) {
+	r := &run{loop: l, turn: turn, in: in, rows: in.History}
+	if err := r.resume(ctx); err != nil {
+		return r.out, err
+	}
+	for {
+		done, err := r.step(ctx)
+		if err != nil || done {
+			return r.out, err
+		}
+	}
+}
+
+// run is the state of one Run.
+type run struct {
+	loop    *Loop
+	turn    Turn
+	in      Input
+	rows    []sessions.Message
+	out     Outcome
+	empty   int
+	compact int // forced compactions so far
+}
+
+// step makes one model call and handles what comes back. done is true at the final answer.
+func (r *run) step(ctx context.Context) (done bool, err error) {
+	if err := r.absorb(ctx); err != nil {
+		return false, err
+	}
+	if err := r.keepShort(ctx); err != nil {
+		return false, err
+	}
+	last := r.loop.Limits.MaxSteps > 0 && r.out.Steps >= r.loop.Limits.MaxSteps
+	resp, err := r.ask(ctx, last)
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrRedirected):
+		return false, nil // the next step absorbs the correction
+	case isKind(err, model.ContextLength) && r.compact < r.loop.Limits.Compaction.MaxAttempts:
+		r.compact++
+		return false, r.shorten(ctx, true)
+	default:
+		return false, err
+	}
+	r.out.Steps++
+	r.turn.Used(resp.Usage, r.loop.Model.Info().Context)
+	if resp.Usage.Input > 0 {
+		r.in.LastPrompt, r.in.LastRows = resp.Usage.Input, len(r.rows)
+	}
+	if len(resp.ToolCalls) > 0 && !last {
+		return false, r.act(ctx, resp)
+	}
+	if strings.TrimSpace(resp.Text) == "" {
+		if r.empty++; r.empty < max(1, r.loop.Limits.EmptyTries) {
+			r.turn.Restart()
+			return false, nil
+		}
+		return false, &model.Error{Kind: model.Invalid, Provider: r.loop.Model.Info().Provider, Err: fmt.Errorf("the answer was empty %d times", r.empty)}
+	}
+	if r.turn.Waiting() {
+		// A correction arrived with the last word of the answer: it belongs to this turn.
+		return false, nil
+	}
+	resp.ToolCalls = nil
+	r.out.Response, r.out.Exhausted = resp, last
+	r.out.Rows, r.out.LastPrompt, r.out.LastRows = r.rows, r.in.LastPrompt, r.in.LastRows
+	return true, nil
+}
+
+// ask makes one model call that a correction can cancel.
+func (r *run) ask(ctx context.Context, last bool) (model.Response, error) {
+	req := model.Request{
+		System: r.in.System, Ephemeral: r.in.Ephemeral, Messages: Conversation(r.rows, r.in.Turn), Tools: r.in.Tools,
+		CacheKey: r.in.CacheKey, Reasoning: r.in.Reasoning,
+	}
+	if !r.loop.Model.Info().Vision {
+		for i := range req.Messages {
+			req.Messages[i].Images = nil
+		}
+	}
+	if last {
+		req.Ephemeral = strings.TrimSpace(req.Ephemeral + "\n\nYou have used all your steps for this turn. Call no tool. Say what is done, what is not, and what you would do next.")
+	}
+	call, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.turn.Generating(cancel)
+	resp, err := r.loop.Model.Stream(call, req, r.turn.Delta)
+	r.turn.Generating(nil)
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(call), ErrRedirected) {
+		return resp, ErrRedirected
+	}
+	if err != nil && ctx.Err() != nil {
+		return resp, context.Cause(ctx)
+	}
+	return resp, err
+}
+
+// act commits the answer, runs its calls and takes their rows into the conversation.
+func (r *run) act(ctx context.Context, resp model.Response) error {
+	resp.ToolCalls = uniqueIDs(resp.ToolCalls, r.out.Steps, r.in.Turn)
+	row, err := r.turn.Answer(ctx, resp)
+	if err != nil {
+		return err
+	}
+	r.rows = append(r.rows, row)
+	return r.runCalls(ctx, row, row.ToolCalls)
+}
+
+func (r *run) runCalls(ctx context.Context, answer sessions.Message, calls []sessions.ToolCall) error {
+	batch := make([]tools.Call, len(calls))
+	for i, c := range calls {
+		batch[i] = tools.Call{ID: tools.CallID(c.ID), Name: c.Name, Args: argumentsOf(c), Caller: r.in.Caller}
+	}
+	r.loop.Bus.Batch(ctx, batch, nil)
+	r.out.ToolCalls += len(calls)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	rows := r.turn.Results(answer)
+	if len(rows) < len(calls) {
+		return fmt.Errorf("only %d of %d tool results could be written down", len(rows), len(calls))
+	}
+	r.rows = append(r.rows, rows...)
+	return nil
+}
+
+// argumentsOf repairs what the model wrote. What can't be repaired goes on as it is: the bus answers with
+// an error that the model can act on.
+func argumentsOf(c sessions.ToolCall) json.RawMessage {
+	if args, err := model.ParseArguments(c.Arguments); err == nil {
+		return args
+	}
+	return json.RawMessage(c.Arguments)
+}
+
+// uniqueIDs gives every call an id that is unique within the turn: some providers repeat or omit them.
+func uniqueIDs(calls []model.ToolCall, step int, turn sessions.TurnID) []model.ToolCall {
+	seen := map[string]bool{}
+	for i := range calls {
+		if calls[i].ID == "" || seen[calls[i].ID] {
+			calls[i].ID = fmt.Sprintf("call_%d_%d_%d", turn, step, i)
+		}
+		seen[calls[i].ID] = true
+	}
+	return calls
+}
+
+// absorb takes in what people said since the last step.
+func (r *run) absorb(ctx context.Context) error {
+	rows, err := r.turn.Absorb(ctx)
+	if err != nil {
+		return err
+	}
+	r.rows = append(r.rows, rows...)
+	return nil
+}
+
+// resume finishes the calls of a crashed turn: those that never began run now, those that may simply run
+// again do, and the others are reported to the model as unknown.
+func (r *run) resume(ctx context.Context) error {
+	if r.in.Calls == nil || len(r.rows) == 0 {
+		return nil
+	}
+	at := -1
+	for i := len(r.rows) - 1; i >= 0; i-- {
+		if len(r.rows[i].ToolCalls) > 0 && r.rows[i].Turn == r.in.Turn {
+			at = i
+			break
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	answered := map[string]bool{}
+	for _, row := range r.rows[at+1:] {
+		if row.Role == sessions.Tool {
+			answered[row.ToolCallID] = true
+		}
+	}
+	started := map[string]bool{}
+	for _, c := range r.in.Calls {
+		started[c.Call] = true
+	}
+	var again []sessions.ToolCall
+	for _, c := range r.rows[at].ToolCalls {
+		if answered[c.ID] {
+			continue
+		}
+		if !started[c.ID] || (r.in.RunAgain != nil && r.in.RunAgain(c.Name)) {
+			again = append(again, c)
+		}
+	}
+	if len(again) == 0 {
+		return nil
+	}
+	answer := r.rows[at]
+	answer.ToolCalls = again
+	return r.runCalls(ctx, answer, again)
+}
+
+func isKind(err error, kind model.Kind) bool {
+	var e *model.Error
+	return errors.As(err, &e) && e.Kind == kind
+}

@@ -1,0 +1,383 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"herald/gateway/router"
+	"herald/gateway/turn"
+	"herald/locales"
+	"herald/platforms/format"
+	"herald/sessions"
+)
+
+// talkCommands steer what is going on now.
+func talkCommands() []Spec {
+	return []Spec{
+		{Name: "start", Busy: router.Dispatch, Always: true, run: runStart, Summary: "the platform's ping when a chat is opened"},
+		{Name: "stop", Busy: router.Interrupts, run: runStop, Summary: "stop the running answer and drop what waits"},
+		{Name: "new", Aliases: []string{"reset"}, Args: "[title]", Busy: router.Interrupts, run: runNew, Summary: "begin a new session"},
+		{Name: "retry", Busy: router.Reject, run: runRetry, Summary: "take the last answer back and try again"},
+		{Name: "undo", Args: "[N]", Busy: router.Reject, run: runUndo, Summary: "take back the last turn, or the last N"},
+		{Name: "queue", Aliases: []string{"q"}, Args: "<message> | list | edit N text | rm N | move A B | clear", Busy: router.Dispatch,
+			run: runQueue, Summary: "put a message in line, or manage the line"},
+		{Name: "steer", Args: "<note>", Busy: router.Dispatch, run: runSteer, Summary: "hand a note to the running work after its current step"},
+		{Name: "busy", Args: "[interrupt | queue | steer]", Busy: router.Dispatch, run: runBusy, Summary: "what a message does while I work"},
+		{Name: "resend", Args: "<number>", Busy: router.Dispatch, run: runResend, Summary: "show a message again whose delivery is in doubt"},
+	}
+}
+
+// runStart swallows the ping that platforms send when a person opens the chat.
+func runStart(ctx context.Context, q *Request) error { return q.reply(ctx, "") }
+
+func runStop(ctx context.Context, q *Request) error {
+	stopping := q.Control.Stop()
+	waiting := q.Control.Queued()
+	var rows []*sessions.OutboxRow
+	stopped := false
+	err := q.commit(ctx, func(tx sessions.Tx) (_ string, err error) {
+		rows, stopped, err = stopping.End(tx, sessions.TurnStopped, "stopped by /stop")
+		if err != nil {
+			return "", err
+		}
+		if err := dropWaiting(tx, waiting, "stopped by /stop"); err != nil {
+			return "", err
+		}
+		switch {
+		case len(waiting) > 0:
+			return q.Printer.N("command.stop.dropped", len(waiting)), nil
+		case stopped:
+			return q.t("command.stop.done"), nil
+		}
+		return q.t("command.stop.nothing"), nil
+	})
+	if err != nil {
+		return err
+	}
+	q.Take(rows...)
+	q.Control.Clear()
+	if stopped {
+		stopping.Done()
+	}
+	q.Control.Free()
+	return nil
+}
+
+func dropWaiting(tx sessions.Tx, items []sessions.InboxItem, reason string) error {
+	if len(items) == 0 {
+		return nil
+	}
+	ids := make([]sessions.InboxID, len(items))
+	for i, item := range items {
+		ids[i] = item.ID
+	}
+	return tx.SetInbox(sessions.InboxDropped, 0, reason, ids...)
+}
+
+func runNew(ctx context.Context, q *Request) error {
+	title := strings.TrimSpace(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(q.Args, "--yes"), "-y"), "now"))
+	if len([]rune(title)) > maxTitle {
+		return q.reply(ctx, q.t("command.title.too_long", locales.Int("n", len([]rune(title))), locales.Int("max", maxTitle)))
+	}
+	stopping := q.Control.Stop()
+	waiting := q.Control.Queued()
+	var rows []*sessions.OutboxRow
+	var old sessions.ID
+	stopped := false
+	err := q.commit(ctx, func(tx sessions.Tx) (_ string, err error) {
+		rows, stopped, err = stopping.End(tx, sessions.TurnStopped, "stopped by /new")
+		if err != nil {
+			return "", err
+		}
+		if err := dropWaiting(tx, waiting, "dropped by /new"); err != nil {
+			return "", err
+		}
+		if s, _, err := q.session(tx); err == nil {
+			old = s.ID
+		}
+		fresh, err := tx.NewSession(q.Control.Key(), q.Origin(q.Item.Event), "new", now())
+		if err != nil {
+			return "", err
+		}
+		if title == "" {
+			return q.t("command.new.done"), nil
+		}
+		err = tx.SetTitle(fresh.ID, title)
+		if errors.Is(err, sessions.ErrConflict) {
+			return q.t("command.new.done") + "\n" + q.t("command.new.title_taken", locales.Str("title", format.EscapeMarkdown(title))), nil
+		}
+		return q.t("command.new.titled", locales.Str("title", format.EscapeMarkdown(title))), err
+	})
+	if err != nil {
+		return err
+	}
+	q.Take(rows...)
+	q.Control.Clear()
+	if stopped {
+		stopping.Done()
+	}
+	q.Forget(old)
+	q.Control.Free()
+	return nil
+}
+
+// now is replaced nowhere: sessions are named by the wall clock.
+func now() time.Time { return time.Now() }
+
+// maxUndo is how many turns one /undo can take back.
+const maxUndo = 1000
+
+func runUndo(ctx context.Context, q *Request) error {
+	n := 1
+	if q.Args != "" {
+		v, err := strconv.Atoi(strings.Fields(q.Args)[0])
+		if err != nil || v < 1 || v > maxUndo {
+			return q.reply(ctx, q.badNumber(q.Args, 1, maxUndo))
+		}
+		n = v
+	}
+	var id sessions.ID
+	err := q.commit(ctx, func(tx sessions.Tx) (string, error) {
+		s, _, err := q.session(tx)
+		if errors.Is(err, sessions.ErrNotFound) {
+			return q.t("command.undo.nothing"), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		id = s.ID
+		rows, err := tx.Undo(s.ID, n)
+		if err != nil {
+			return "", err
+		}
+		turns := 0
+		first := ""
+		for _, row := range rows {
+			if row.Role == sessions.User && row.Kind == sessions.KindPlain {
+				turns++
+				if first == "" {
+					first = row.Content
+				}
+			}
+		}
+		if turns == 0 {
+			return q.t("command.undo.nothing"), nil
+		}
+		return q.Printer.N("command.undo.done", turns, locales.Str("text", format.Code(clip(first, 80)))), nil
+	})
+	q.Forget(id)
+	return err
+}
+
+// runRetry takes the last answer back and runs the last user message again.
+func runRetry(ctx context.Context, q *Request) error {
+	var id sessions.ID
+	var again *sessions.Message
+	err := q.Store.Update(ctx, sessions.EdgeCommand, func(tx sessions.Tx) error {
+		item, err := tx.InboxItem(q.Item.ID)
+		if err != nil {
+			return err
+		}
+		s, _, err := q.session(tx)
+		if errors.Is(err, sessions.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		id = s.ID
+		// After a crash between this commit and the turn's claim, the row tells what to run.
+		mark, err := tx.Value(spaceRetry, strconv.FormatInt(int64(q.Item.ID), 10))
+		if err == nil {
+			again = &sessions.Message{Content: string(unquote(mark.Data))}
+			return nil
+		}
+		if item.State != sessions.InboxNew {
+			return errHandled
+		}
+		rows, err := tx.Undo(s.ID, 1)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if row.Role == sessions.User && row.Kind == sessions.KindPlain {
+				again = &row
+				break
+			}
+		}
+		if again == nil {
+			return nil
+		}
+		return tx.SetValue(spaceRetry, strconv.FormatInt(int64(q.Item.ID), 10), quote(again.Content), now())
+	})
+	if err != nil {
+		return err
+	}
+	q.Forget(id)
+	if again == nil {
+		return q.reply(ctx, q.t("command.retry.nothing"))
+	}
+	q.Control.Submit(ctx, q.Item, again.Content, true)
+	return nil
+}
+
+const spaceRetry = "retry"
+
+func runQueue(ctx context.Context, q *Request) error {
+	verb, rest, _ := strings.Cut(q.Args, " ")
+	rest = strings.TrimSpace(rest)
+	switch verb {
+	case "", "list":
+		return q.reply(ctx, q.queueList())
+	case "clear":
+		items := q.Control.Queued()
+		err := q.commit(ctx, func(tx sessions.Tx) (string, error) {
+			return q.Printer.N("command.queue.cleared", len(items)), dropWaiting(tx, items, "removed by /queue clear")
+		})
+		if err == nil {
+			q.Control.Clear()
+		}
+		return err
+	case "rm":
+		return q.queueRemove(ctx, rest)
+	case "move":
+		var from, to int
+		if _, err := fmt.Sscan(rest, &from, &to); err != nil || !q.Control.Move(from, to) {
+			return q.reply(ctx, q.usage())
+		}
+		return q.reply(ctx, q.queueList())
+	case "edit":
+		number, text, _ := strings.Cut(rest, " ")
+		n, err := strconv.Atoi(number)
+		queued := q.Control.Queued()
+		if err != nil || n < 1 || n > len(queued) || strings.TrimSpace(text) == "" {
+			return q.reply(ctx, q.noSuch(number, len(queued)))
+		}
+		// The edit takes the place of the old message: its own inbox row carries the new text.
+		old := queued[n-1]
+		err = q.Store.Update(ctx, sessions.EdgeCommand, func(tx sessions.Tx) error {
+			return tx.SetInbox(sessions.InboxDropped, 0, "replaced by /queue edit", old.ID)
+		})
+		if err != nil {
+			return err
+		}
+		q.Control.Remove(n)
+		q.Control.Submit(ctx, q.Item, strings.TrimSpace(text), true)
+		q.Control.Move(len(q.Control.Queued()), n)
+		return nil
+	}
+	busy := q.Control.Busy()
+	q.Control.Submit(ctx, q.Item, q.Args, true)
+	if !busy {
+		return nil
+	}
+	return q.note(ctx, q.t("command.queue.added", locales.Int("position", len(q.Control.Queued()))))
+}
+
+// note says something without ending the command's inbox row: its text still waits for its turn.
+func (q *Request) note(ctx context.Context, text string) error {
+	rows := q.Render(q.Item.Event.Address, text)
+	err := q.Store.Update(ctx, sessions.EdgeQueue, func(tx sessions.Tx) error { return tx.PutOutbox(rows...) })
+	if err == nil {
+		q.Take(rows...)
+	}
+	return err
+}
+
+func (q *Request) queueList() string {
+	queued := q.Control.Queued()
+	if len(queued) == 0 {
+		return q.t("command.queue.empty")
+	}
+	var b strings.Builder
+	b.WriteString(q.t("command.queue.title"))
+	for i, item := range queued {
+		text := ""
+		if item.Event.Message != nil {
+			text = item.Event.Message.Text
+		}
+		b.WriteString("\n" + q.t("command.queue.line", locales.Int("position", i+1), locales.Str("text", format.Code(clip(text, 80)))))
+	}
+	return b.String()
+}
+
+func (q *Request) noSuch(position string, count int) string {
+	return q.t("command.queue.no_such", locales.Str("position", format.EscapeMarkdown(position)), locales.Int("count", count))
+}
+
+func (q *Request) queueRemove(ctx context.Context, arg string) error {
+	n, err := strconv.Atoi(arg)
+	queued := q.Control.Queued()
+	if err != nil || n < 1 || n > len(queued) {
+		return q.reply(ctx, q.noSuch(arg, len(queued)))
+	}
+	err = q.commit(ctx, func(tx sessions.Tx) (string, error) {
+		err := tx.SetInbox(sessions.InboxDropped, 0, "removed by /queue rm", queued[n-1].ID)
+		return q.t("command.queue.removed", locales.Int("position", n)), err
+	})
+	if err == nil {
+		q.Control.Remove(n)
+	}
+	return err
+}
+
+func runSteer(ctx context.Context, q *Request) error {
+	if q.Args == "" {
+		return q.reply(ctx, q.usage())
+	}
+	_, running := q.Control.Running()
+	taken := q.Control.Offer(ctx, q.Item, q.Args, turn.Steer)
+	switch {
+	case taken == turn.TakenSteer:
+		return q.note(ctx, q.t("command.steer.done"))
+	case running:
+		return q.note(ctx, q.t("command.steer.queued"))
+	}
+	return q.note(ctx, q.t("command.steer.idle"))
+}
+
+func runBusy(ctx context.Context, q *Request) error {
+	modes := []string{string(turn.Interrupt), string(turn.Queue), string(turn.Steer)}
+	arg := strings.ToLower(strings.TrimSpace(q.Args))
+	return q.commit(ctx, func(tx sessions.Tx) (string, error) {
+		_, o, err := q.opened(tx)
+		if err != nil {
+			return "", err
+		}
+		if arg == "" || arg == "status" {
+			mode := o.Busy
+			if mode == "" {
+				mode = q.BusyMode(q.Item.Event.Address)
+			}
+			return q.t("command.busy.status", locales.Str("mode", q.t("command.busy.mode."+mode))) + "\n" + q.usage(), nil
+		}
+		if !slices.Contains(modes, arg) {
+			return q.t("command.busy.unknown", locales.Str("value", format.EscapeMarkdown(arg))), nil
+		}
+		o.Busy = arg
+		return q.t("command.busy.set", locales.Str("mode", q.t("command.busy.mode."+arg))), tx.SetOptions(q.Control.Key(), o)
+	})
+}
+
+// opened returns the chat's session and options, making the session when there is none.
+func (q *Request) opened(tx sessions.Tx) (sessions.Session, sessions.Options, error) {
+	s, o, err := q.session(tx)
+	if errors.Is(err, sessions.ErrNotFound) {
+		s, err = tx.OpenSession(q.Control.Key(), q.Origin(q.Item.Event), now())
+	}
+	return s, o, err
+}
+
+// runResend shows a message again whose delivery is in doubt.
+func runResend(ctx context.Context, q *Request) error {
+	id, err := strconv.ParseInt(strings.TrimPrefix(strings.TrimSpace(q.Args), "#"), 10, 64)
+	if err != nil {
+		return q.reply(ctx, q.usage())
+	}
+	return q.resend(ctx, sessions.OutboxID(id))
+}

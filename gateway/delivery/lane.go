@@ -1,0 +1,401 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"herald/platforms"
+	"herald/platforms/format"
+	"herald/sessions"
+	"herald/sessions/failpoint"
+)
+
+// lane sends to one address, one call at a time. It has a goroutine only while it has work.
+type lane struct {
+	w    *Worker
+	name string
+	at   platforms.Address
+	wake chan struct{}
+
+	// guarded by w.mu
+	rows    []*sessions.OutboxRow
+	lives   []*Live
+	running bool
+	busy    bool
+}
+
+// run works until nothing is left, then the lane is gone.
+func (l *lane) run() {
+	defer l.w.wg.Done()
+	for {
+		row, live, wait, ok := l.next()
+		if !ok {
+			return
+		}
+		switch {
+		case row != nil:
+			l.deliver(row)
+		case live != nil:
+			live.show()
+		default:
+			timer := time.NewTimer(wait)
+			select {
+			case <-timer.C:
+			case <-l.wake:
+			case <-l.w.ctx.Done():
+			}
+			timer.Stop()
+		}
+	}
+}
+
+// next picks the row that is due, else a live message that is due, else how long to wait. ok is false when
+// the lane has nothing left or the worker closes; the lane has left the map then.
+func (l *lane) next() (row *sessions.OutboxRow, live *Live, wait time.Duration, ok bool) {
+	w := l.w
+	now := w.opt.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l.busy = false
+	if w.closed || (len(l.rows) == 0 && len(l.lives) == 0) {
+		l.running = false
+		delete(w.lanes, l.name)
+		return nil, nil, 0, false
+	}
+	const idle = time.Minute
+	wait = idle
+	if len(l.rows) > 0 {
+		at := w.readyAtLocked(l, l.rows[0])
+		if !at.After(now) {
+			row = l.rows[0]
+			l.rows = l.rows[1:]
+			l.busy = true
+			return row, nil, 0, true
+		}
+		wait = min(wait, at.Sub(now))
+	}
+	for _, live := range l.lives {
+		due, has := live.due()
+		if !has {
+			continue
+		}
+		if !due.After(now) {
+			l.busy = true
+			return nil, live, 0, true
+		}
+		wait = min(wait, due.Sub(now))
+	}
+	return nil, nil, max(wait, time.Millisecond), true
+}
+
+// back puts a row at the head of its lane again.
+func (l *lane) back(row *sessions.OutboxRow) {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	l.rows = append([]*sessions.OutboxRow{row}, l.rows...)
+}
+
+// deliver makes one attempt at a row.
+func (l *lane) deliver(row *sessions.OutboxRow) {
+	w := l.w
+	if row.State == sessions.OutAttempting {
+		// An earlier process was sending it: what came of that is unknown.
+		l.settle(row, platforms.Receipt{}, &platforms.SendError{Kind: platforms.Transient, Certainty: platforms.Unknown,
+			Err: errors.New("the process ended while the message was being sent")}, 0)
+		return
+	}
+	adapter, ok := w.opt.Adapters.Adapter(row.Message.Address.AccountOf())
+	if !ok {
+		l.settle(row, platforms.Receipt{}, &platforms.SendError{Kind: platforms.AuthFailed, Certainty: platforms.NotSent,
+			Err: fmt.Errorf("no adapter serves %s", row.Message.Address.AccountOf())}, 0)
+		return
+	}
+	if reason, dead := w.DeadTarget(row.Message.Address); dead && row.Kind != sessions.OutControl && row.Kind != sessions.OutFinal {
+		l.finish(row, sessions.OutFailed, "the chat can't be reached: "+reason, nil)
+		return
+	}
+	if err := l.begin(row, adapter); err != nil {
+		l.storeTrouble(row, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, w.opt.SendTimeout)
+	failpoint.Hit("send.call:before")
+	started := time.Now()
+	receipt, err := adapter.Send(ctx, row.Message)
+	failpoint.Hit("send.call:after")
+	cancel()
+	l.settle(row, receipt, platforms.AsSendError(err), time.Since(started))
+}
+
+// begin writes the attempt down. The turn's preview, if one is visible, is what this row completes.
+func (l *lane) begin(row *sessions.OutboxRow, adapter platforms.Adapter) error {
+	w := l.w
+	var used *preview
+	if row.Kind == sessions.OutFinal && row.Message.Edit == "" && adapter.Traits().Edit {
+		w.mu.Lock()
+		if used = w.previews[row.Turn]; used != nil {
+			delete(w.previews, row.Turn)
+		}
+		w.mu.Unlock()
+	}
+	next := *row
+	next.State = sessions.OutAttempting
+	next.Attempts++
+	if used != nil {
+		next.Message.Edit = used.message
+	}
+	err := w.opt.Store.Update(w.ctx, sessions.EdgeSend, func(tx sessions.Tx) error {
+		if used != nil {
+			done, err := tx.OutboxRow(used.row)
+			if err != nil {
+				return err
+			}
+			done.State = sessions.OutCancelled
+			done.Error = "completed by the final text"
+			if err := tx.SetOutbox(done); err != nil {
+				return err
+			}
+		}
+		return tx.SetOutbox(next)
+	})
+	if err != nil {
+		if used != nil {
+			w.mu.Lock()
+			w.previews[row.Turn] = used
+			w.mu.Unlock()
+		}
+		return err
+	}
+	*row = next
+	return nil
+}
+
+// settle writes the outcome of an attempt down and decides what follows.
+func (l *lane) settle(row *sessions.OutboxRow, receipt platforms.Receipt, se *platforms.SendError, took time.Duration) {
+	w := l.w
+	if w.ctx.Err() != nil && se != nil {
+		return // closing: the row stays as it is on disk, and the next process settles it
+	}
+	if se == nil {
+		w.observe(row, "sent", took)
+		row.Sent = receipt.Message
+		l.finish(row, sessions.OutSent, "", receipt.Notes)
+		if row.Kind == sessions.OutPreview && row.Sent != "" {
+			w.setPreview(row.Turn, &preview{row: row.ID, message: row.Sent})
+		}
+		return
+	}
+	w.observe(row, string(se.Kind)+"/"+se.Certainty.String(), took)
+	w.opt.Log.Warn().Int64("outbox", int64(row.ID)).Str("lane", l.name).Str("kind", string(row.Kind)).Int("attempt", row.Attempts).
+		Str("failure", string(se.Kind)).Str("certainty", se.Certainty.String()).Dur("retry_after", se.RetryAfter).Err(se.Err).
+		Msg("a message was not confirmed")
+	if se.Certainty == platforms.Unknown {
+		l.settleUnknown(row, se)
+		return
+	}
+	now := w.opt.Now()
+	switch se.Kind {
+	case platforms.RateLimited:
+		until := now.Add(max(se.RetryAfter, time.Second))
+		w.gated(row, until.Sub(now))
+		l.retry(row, until, se, func(tx sessions.Tx) error { return w.closeGate(tx, row.Message.Address, se.AccountWide, until) })
+	case platforms.Transient, platforms.AuthFailed:
+		l.retry(row, now.Add(backoff(row.Attempts)), se, nil)
+	case platforms.MessageGone:
+		if row.Message.Edit == "" {
+			l.finish(row, sessions.OutFailed, se.Error(), nil)
+			return
+		}
+		row.Message.Edit = "" // the preview was deleted: the answer needs a message of its own
+		l.retry(row, now, se, nil)
+	case platforms.Forbidden, platforms.NotFound:
+		row.State, row.Error = sessions.OutFailed, se.Error()
+		l.commit(row, func(tx sessions.Tx) error { return w.markDead(tx, row.Message.Address, se.Error()) })
+	default:
+		l.refuse(row, se)
+	}
+}
+
+// settleUnknown handles a send that may have arrived.
+func (l *lane) settleUnknown(row *sessions.OutboxRow, se *platforms.SendError) {
+	w := l.w
+	now := w.opt.Now()
+	adapter, ok := w.opt.Adapters.Adapter(row.Message.Address.AccountOf())
+	if ok && (row.Message.Edit != "" || adapter.Traits().Idempotent) {
+		l.retry(row, now.Add(backoff(row.Attempts)), se, nil)
+		return
+	}
+	if reconciler, can := adapter.(platforms.Reconciler); ok && can {
+		ctx, cancel := context.WithTimeout(w.ctx, w.opt.SendTimeout)
+		id, found, err := reconciler.Find(ctx, row.Message)
+		cancel()
+		switch {
+		case err == nil && found:
+			row.Sent = id
+			l.finish(row, sessions.OutSent, "", nil)
+			return
+		case err == nil:
+			l.retry(row, now.Add(backoff(row.Attempts)), se, nil)
+			return
+		case w.ctx.Err() != nil:
+			return
+		}
+		w.opt.Log.Warn().Int64("outbox", int64(row.ID)).Err(err).Msg("could not find out whether a message arrived")
+	}
+	row.State, row.Error = sessions.OutUnknown, se.Error()
+	var notice *sessions.OutboxRow
+	switch row.Kind {
+	case sessions.OutFinal, sessions.OutPrompt, sessions.OutSend:
+		text, button := w.opt.Texts.Unknown(row.Message.Address, row.Kind)
+		notice = &sessions.OutboxRow{Lane: row.Lane, Kind: sessions.OutNotice, Turn: row.Turn, Session: row.Session,
+			Message: platforms.Outgoing{Address: row.Message.Address, Text: w.text(row.Message.Address, text)}}
+		if ok && adapter.Traits().Buttons {
+			notice.Message.Buttons = [][]platforms.Button{{{Label: button, Data: ResendData(row.ID)}}}
+		}
+	}
+	l.commit(row, func(tx sessions.Tx) error {
+		if notice == nil {
+			return nil
+		}
+		return tx.PutOutbox(notice)
+	})
+	if notice != nil && notice.ID != 0 {
+		w.enqueue(notice)
+	}
+}
+
+// refuse gives a row up that the platform will never take, and says so where the person can see it.
+func (l *lane) refuse(row *sessions.OutboxRow, se *platforms.SendError) {
+	w := l.w
+	row.State, row.Error = sessions.OutFailed, se.Error()
+	var notice *sessions.OutboxRow
+	if row.Kind != sessions.OutNotice && row.Kind != sessions.OutPreview {
+		notice = &sessions.OutboxRow{Lane: row.Lane, Kind: sessions.OutNotice, Turn: row.Turn, Session: row.Session,
+			Message: platforms.Outgoing{Address: row.Message.Address, Text: w.text(row.Message.Address, w.opt.Texts.Refused(row.Message.Address, se.Err.Error()))}}
+	}
+	l.commit(row, func(tx sessions.Tx) error {
+		if notice == nil {
+			return nil
+		}
+		return tx.PutOutbox(notice)
+	})
+	if notice != nil && notice.ID != 0 {
+		w.enqueue(notice)
+	}
+}
+
+// retry puts the row back, to be tried not before at. A row that has grown too old is given up.
+func (l *lane) retry(row *sessions.OutboxRow, at time.Time, se *platforms.SendError, more func(sessions.Tx) error) {
+	w := l.w
+	if !row.Created.IsZero() && w.opt.Now().Sub(row.Created) > w.opt.MaxAge {
+		row.State, row.Error = sessions.OutFailed, "gave up after "+w.opt.MaxAge.String()+": "+se.Error()
+		l.commit(row, more)
+		return
+	}
+	row.State, row.Error, row.NotBefore = sessions.OutPending, se.Error(), at
+	if l.commit(row, more) {
+		l.back(row)
+	}
+}
+
+// finish writes a final state down, with a line for what could not be sent.
+func (l *lane) finish(row *sessions.OutboxRow, state sessions.OutboxState, reason string, notes []string) {
+	w := l.w
+	row.State, row.Error = state, reason
+	var notice *sessions.OutboxRow
+	if len(notes) > 0 {
+		notice = &sessions.OutboxRow{Lane: row.Lane, Kind: sessions.OutNotice, Turn: row.Turn, Session: row.Session,
+			Message: platforms.Outgoing{Address: row.Message.Address, Text: w.text(row.Message.Address, w.opt.Texts.Notes(row.Message.Address, notes))}}
+	}
+	l.commit(row, func(tx sessions.Tx) error {
+		if state == sessions.OutSent {
+			if err := w.revive(tx, row.Message.Address); err != nil {
+				return err
+			}
+		}
+		if notice == nil {
+			return nil
+		}
+		return tx.PutOutbox(notice)
+	})
+	if notice != nil && notice.ID != 0 {
+		w.enqueue(notice)
+	}
+}
+
+// commit stores the row, with more in the same transaction, and keeps trying while the store is in
+// trouble: an outcome that is not written down would be asked for again after a restart. It reports
+// whether the row was stored.
+func (l *lane) commit(row *sessions.OutboxRow, more func(sessions.Tx) error) bool {
+	w := l.w
+	wait := 50 * time.Millisecond
+	for {
+		err := w.opt.Store.Update(w.ctx, sessions.EdgeReceipt, func(tx sessions.Tx) error {
+			if err := tx.SetOutbox(*row); err != nil {
+				return err
+			}
+			if more == nil {
+				return nil
+			}
+			return more(tx)
+		})
+		if err == nil {
+			return true
+		}
+		if w.ctx.Err() != nil || errors.Is(err, sessions.ErrClosed) {
+			return false
+		}
+		w.opt.Log.Error().Err(err).Int64("outbox", int64(row.ID)).Msg("the outcome of a send can't be written down; trying again")
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-w.ctx.Done():
+		}
+		timer.Stop()
+		wait = min(2*wait, 5*time.Second)
+	}
+}
+
+// storeTrouble puts a row back that could not be marked as attempted: nothing was sent.
+func (l *lane) storeTrouble(row *sessions.OutboxRow, err error) {
+	w := l.w
+	if w.ctx.Err() != nil || errors.Is(err, sessions.ErrClosed) {
+		return
+	}
+	w.opt.Log.Error().Err(err).Int64("outbox", int64(row.ID)).Msg("a message can't be sent because the attempt can't be written down; trying again")
+	row.NotBefore = w.opt.Now().Add(backoff(row.Attempts + 1))
+	l.back(row)
+}
+
+func (w *Worker) observe(row *sessions.OutboxRow, outcome string, took time.Duration) {
+	if w.opt.Observer != nil {
+		w.opt.Observer.Sent(row.Message.Address.Platform, row.Kind, outcome, took)
+	}
+}
+
+func (w *Worker) gated(row *sessions.OutboxRow, wait time.Duration) {
+	if w.opt.Observer != nil {
+		w.opt.Observer.Gated(row.Message.Address.Platform, wait)
+	}
+}
+
+// backoff returns the wait after the how-manieth attempt: 1, 2, 4 … 60 seconds.
+func backoff(attempt int) time.Duration {
+	d := backoffFirst
+	for ; attempt > 1 && d < backoffMax; attempt-- {
+		d *= 2
+	}
+	return min(d, backoffMax)
+}
+
+// text renders a short line of Herald's own for the platform of an address.
+func (w *Worker) text(at platforms.Address, markdown string) platforms.Text {
+	if adapter, ok := w.opt.Adapters.Adapter(at.AccountOf()); ok {
+		if chunks := format.Render(markdown, adapter.Traits().Text); len(chunks) > 0 {
+			return chunks[0]
+		}
+	}
+	return platforms.Text{Body: markdown, Plain: markdown, Markdown: markdown}
+}

@@ -1,0 +1,282 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"time"
+	"unicode/utf16"
+
+	"herald/platforms"
+	"herald/sessions"
+)
+
+// Live is a message that grows while it is visible: a streamed answer or a progress bubble. Set never
+// blocks; what is newest when the lane has time is shown, at most once per interval. Refusals only delay
+// or end the show: nothing that matters is in a Live alone.
+type Live struct {
+	w    *Worker
+	lane *lane
+	opt  LiveOptions
+
+	// guarded by w.mu
+	text    platforms.Text
+	dirty   bool
+	message platforms.MessageID
+	shown   platforms.Text
+	next    time.Time
+	floods  int
+	showing bool // the lane is at it
+	ended   bool
+}
+
+// LiveOptions says what a Live is for.
+type LiveOptions struct {
+	At      platforms.Address
+	ReplyTo platforms.MessageID
+	// Turn and Session own it. Preview makes it durable: the turn's next final row completes it by an edit.
+	Turn    sessions.TurnID
+	Session sessions.ID
+	Preview bool
+	// Adopt goes on in the preview that an earlier process has shown for the turn.
+	Adopt bool
+	// First is how long after now it may first be seen, Interval the least time between two changes.
+	First    time.Duration
+	Interval time.Duration
+}
+
+// Live returns a live message that shows nothing yet. Without an adapter that can edit it stays invisible.
+func (w *Worker) Live(opt LiveOptions) *Live {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v := &Live{w: w, opt: opt, next: w.opt.Now().Add(opt.First)}
+	if adapter, ok := w.opt.Adapters.Adapter(opt.At.AccountOf()); !ok || !adapter.Traits().Edit {
+		v.ended = true
+	}
+	if p := w.previews[opt.Turn]; opt.Adopt && p != nil {
+		v.message = p.message
+	}
+	return v
+}
+
+// Set gives the newest text.
+func (v *Live) Set(text platforms.Text) {
+	w := v.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if v.ended || w.closed || text.Body == "" || text.Body == v.text.Body {
+		return
+	}
+	v.text, v.dirty = text, true
+	if v.lane == nil {
+		v.lane = w.laneLocked(v.opt.At.String(), v.opt.At)
+		v.lane.lives = append(v.lane.lives, v)
+		w.kickLocked(v.lane)
+		return
+	}
+	w.kickLocked(v.lane)
+}
+
+// Shown returns the text that is visible now, empty when nothing is.
+func (v *Live) Shown() platforms.Text {
+	v.w.mu.Lock()
+	defer v.w.mu.Unlock()
+	return v.shown
+}
+
+// Message returns the id of the visible message, empty when there is none.
+func (v *Live) Message() platforms.MessageID {
+	v.w.mu.Lock()
+	defer v.w.mu.Unlock()
+	return v.message
+}
+
+// End stops the show and reports whether something is visible, or is on its way to be. A call to the
+// platform that is under way is finished by the lane before any later row of the address.
+func (v *Live) End() (visible bool) {
+	v.w.mu.Lock()
+	defer v.w.mu.Unlock()
+	visible = v.message != "" || v.showing
+	v.endLocked()
+	return visible
+}
+
+func (v *Live) endLocked() {
+	v.ended, v.dirty = true, false
+	if v.lane == nil {
+		return
+	}
+	for i, other := range v.lane.lives {
+		if other == v {
+			v.lane.lives = append(v.lane.lives[:i:i], v.lane.lives[i+1:]...)
+			break
+		}
+	}
+	v.w.kickLocked(v.lane)
+	v.lane = nil
+}
+
+// due returns when the newest text may be shown. w.mu is held.
+func (v *Live) due() (time.Time, bool) {
+	if v.ended || !v.dirty {
+		return time.Time{}, false
+	}
+	at := v.next
+	if gate := v.w.gateLocked(v.opt.At); gate.After(at) {
+		at = gate
+	}
+	return at, true
+}
+
+// show makes the newest text visible. The lane calls it.
+func (v *Live) show() {
+	w := v.w
+	w.mu.Lock()
+	text, message := v.text, v.message
+	v.dirty = false
+	ended := v.ended
+	v.showing = !ended
+	w.mu.Unlock()
+	if ended {
+		return
+	}
+	defer func() {
+		w.mu.Lock()
+		v.showing = false
+		w.mu.Unlock()
+	}()
+	adapter, ok := w.opt.Adapters.Adapter(v.opt.At.AccountOf())
+	if !ok {
+		v.End()
+		return
+	}
+	out := platforms.Outgoing{Address: v.opt.At, Edit: message, Text: text, Interim: true, Silent: message == ""}
+	if message == "" {
+		out.ReplyTo = v.opt.ReplyTo
+	}
+	var row *sessions.OutboxRow
+	if message == "" && v.opt.Preview {
+		row = &sessions.OutboxRow{Kind: sessions.OutPreview, State: sessions.OutAttempting, Turn: v.opt.Turn,
+			Session: v.opt.Session, Message: out, Attempts: 1}
+		err := w.opt.Store.Update(w.ctx, sessions.EdgePreview, func(tx sessions.Tx) error { return tx.PutOutbox(row) })
+		if err != nil {
+			v.End()
+			return
+		}
+		out = row.Message
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, w.opt.SendTimeout)
+	receipt, err := adapter.Send(ctx, out)
+	cancel()
+	se := platforms.AsSendError(err)
+	if w.ctx.Err() != nil && se != nil {
+		return
+	}
+	if row != nil {
+		v.journal(row, receipt, se)
+	}
+	v.after(text, receipt, se)
+}
+
+// journal writes down what came of a preview's first send.
+func (v *Live) journal(row *sessions.OutboxRow, receipt platforms.Receipt, se *platforms.SendError) {
+	w := v.w
+	switch {
+	case se == nil:
+		row.State, row.Sent = sessions.OutSent, receipt.Message
+	case se.Certainty == platforms.Unknown:
+		row.State, row.Error = sessions.OutUnknown, se.Error()
+	default:
+		row.State, row.Error = sessions.OutFailed, se.Error()
+	}
+	err := w.opt.Store.Update(w.ctx, sessions.EdgePreview, func(tx sessions.Tx) error { return tx.SetOutbox(*row) })
+	if err != nil && !errors.Is(err, sessions.ErrClosed) {
+		w.opt.Log.Error().Err(err).Int64("outbox", int64(row.ID)).Msg("a preview can't be written down")
+	}
+	if se == nil && receipt.Message != "" {
+		w.setPreview(v.opt.Turn, &preview{row: row.ID, message: receipt.Message})
+	}
+}
+
+// after decides how the show goes on.
+func (v *Live) after(text platforms.Text, receipt platforms.Receipt, se *platforms.SendError) {
+	w := v.w
+	now := w.opt.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v.next = now.Add(v.opt.Interval)
+	if se == nil {
+		if v.message == "" {
+			v.message = receipt.Message
+		}
+		v.shown, v.floods = text, 0
+		return
+	}
+	if w.opt.Observer != nil {
+		w.opt.Observer.Dropped(v.opt.At.Platform, "interim")
+	}
+	switch {
+	case se.Kind == platforms.RateLimited:
+		w.shutGateLocked(v.opt.At, se.AccountWide, now.Add(max(se.RetryAfter, time.Second)))
+		if v.floods++; v.floods >= floodLimit {
+			v.endLocked()
+		}
+	case se.Kind == platforms.MessageGone && v.message != "":
+		delete(w.previews, v.opt.Turn)
+		v.endLocked()
+	case v.message == "":
+		v.endLocked() // the first one did not get through: don't try again and again
+	}
+}
+
+// Delete removes what is visible, where the platform can (display.cleanup_progress).
+func (v *Live) Delete(ctx context.Context) error {
+	v.End()
+	id := v.Message()
+	adapter, ok := v.w.opt.Adapters.Adapter(v.opt.At.AccountOf())
+	if id == "" || !ok {
+		return nil
+	}
+	deleter, can := adapter.(platforms.Deleter)
+	if !can {
+		return nil
+	}
+	return deleter.Delete(ctx, v.opt.At, id)
+}
+
+// KeepTyping shows that an answer is being made until ctx ends. It stops for the time of a gate and gives
+// up after three failures in a row.
+func (w *Worker) KeepTyping(ctx context.Context, at platforms.Address) {
+	adapter, ok := w.opt.Adapters.Adapter(at.AccountOf())
+	if !ok {
+		return
+	}
+	typist, can := adapter.(platforms.Typist)
+	if !can {
+		return
+	}
+	tick := time.NewTicker(typist.TypingEvery())
+	defer tick.Stop()
+	for failures := 0; failures < 3; {
+		w.mu.Lock()
+		open := !w.gateLocked(at).After(w.opt.Now())
+		w.mu.Unlock()
+		if open {
+			call, cancel := context.WithTimeout(ctx, 10*time.Second)
+			err := typist.Typing(call, at)
+			cancel()
+			failures++
+			if err == nil {
+				failures = 0
+			} else if se := platforms.AsSendError(err); se.Kind == platforms.RateLimited {
+				w.shutGate(at, se.AccountWide, w.opt.Now().Add(max(se.RetryAfter, time.Second)))
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func utf16Of(s string) []uint16 { return utf16.Encode([]rune(s)) }

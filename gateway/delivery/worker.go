@@ -1,0 +1,309 @@
+package delivery
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"herald/platforms"
+	"herald/sessions"
+)
+
+// The bounds of delivery.
+const (
+	// DefaultSendTimeout bounds one call to a platform. A call that is not answered in time is unknown.
+	DefaultSendTimeout = 60 * time.Second
+	// DefaultMaxAge is how old a message may get while its platform refuses it (spec 1.20: 24 h).
+	DefaultMaxAge = 24 * time.Hour
+	// backoffFirst and backoffMax bound the wait after a passing failure.
+	backoffFirst = time.Second
+	backoffMax   = time.Minute
+	// floodLimit is how many refusals in a row end the live edits of one message (spec 1.10).
+	floodLimit = 3
+)
+
+// Adapters finds the adapter that serves an account.
+type Adapters interface {
+	Adapter(platforms.Account) (platforms.Adapter, bool)
+}
+
+// Texts says what delivery tells people.
+type Texts interface {
+	// Unknown is shown once for an answer that may not have arrived. The button shows it again.
+	Unknown(at platforms.Address, kind sessions.OutboxKind) (text, button string)
+	// Refused is shown when the platform refused an answer for good.
+	Refused(at platforms.Address, reason string) string
+	// Notes is shown for parts of a message that could not be sent, one line each.
+	Notes(at platforms.Address, notes []string) string
+}
+
+// Observer is told what happened, for metrics. Any method may be called from any goroutine.
+type Observer interface {
+	Sent(platform platforms.Name, kind sessions.OutboxKind, outcome string, took time.Duration)
+	Gated(platform platforms.Name, wait time.Duration)
+	Dropped(platform platforms.Name, what string)
+}
+
+// Options configures a Worker.
+type Options struct {
+	Store       sessions.Store
+	Adapters    Adapters
+	Texts       Texts
+	Observer    Observer
+	Log         zerolog.Logger
+	Now         func() time.Time // nil: time.Now
+	SendTimeout time.Duration    // 0: DefaultSendTimeout
+	MaxAge      time.Duration    // 0: DefaultMaxAge
+}
+
+// Worker runs the lanes. Make one with New, call Recover once, and hand it rows with Take.
+type Worker struct {
+	opt  Options
+	ctx  context.Context
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu       sync.Mutex
+	lanes    map[string]*lane
+	gates    map[string]time.Time // by address, or by account for account-wide ones
+	dead     map[string]string    // chats that refused us for good, with the reason
+	previews map[sessions.TurnID]*preview
+	closed   bool
+}
+
+// preview is a visible message that the turn's next final row completes.
+type preview struct {
+	row     sessions.OutboxID
+	message platforms.MessageID
+}
+
+// New returns a worker that sends nothing yet.
+func New(opt Options) *Worker {
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.SendTimeout == 0 {
+		opt.SendTimeout = DefaultSendTimeout
+	}
+	if opt.MaxAge == 0 {
+		opt.MaxAge = DefaultMaxAge
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	return &Worker{
+		opt: opt, ctx: ctx, stop: stop,
+		lanes: map[string]*lane{}, gates: map[string]time.Time{}, dead: map[string]string{},
+		previews: map[sessions.TurnID]*preview{},
+	}
+}
+
+// Recover reads what an earlier process left: gates, dead chats, rows that wait, and rows that were being
+// sent when it ended, whose outcome is unknown. It returns after everything is queued; call it before the
+// adapters run.
+func (w *Worker) Recover(ctx context.Context) error {
+	var rows []sessions.OutboxRow
+	var gates, dead []sessions.Value
+	previews := map[sessions.TurnID]*preview{}
+	err := w.opt.Store.View(ctx, func(v sessions.View) (err error) {
+		if rows, err = v.OutboxOpen(); err != nil {
+			return err
+		}
+		if gates, err = v.Values(spaceGate); err != nil {
+			return err
+		}
+		if dead, err = v.Values(spaceDead); err != nil {
+			return err
+		}
+		for i := range rows {
+			turn := rows[i].Turn
+			if turn == 0 || previews[turn] != nil {
+				continue
+			}
+			if previews[turn], err = previewOf(v, turn); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read the outbox: %w", err)
+	}
+	w.loadGates(gates)
+	w.loadDead(dead)
+	w.mu.Lock()
+	for turn, p := range previews {
+		if p != nil {
+			w.previews[turn] = p
+		}
+	}
+	w.mu.Unlock()
+	for i := range rows {
+		row := rows[i]
+		if row.State == sessions.OutAttempting {
+			w.opt.Log.Warn().Int64("outbox", int64(row.ID)).Str("lane", row.Lane).Str("kind", string(row.Kind)).
+				Msg("a message was being sent when the last process ended")
+		}
+		w.enqueue(&row)
+	}
+	return nil
+}
+
+// previewOf finds a turn's visible preview that no final row has completed yet.
+func previewOf(v sessions.View, turn sessions.TurnID) (*preview, error) {
+	rows, err := v.OutboxOf(turn)
+	if err != nil {
+		return nil, err
+	}
+	var found *preview
+	for _, row := range rows {
+		if row.Kind == sessions.OutPreview && row.State == sessions.OutSent && row.Sent != "" {
+			found = &preview{row: row.ID, message: row.Sent}
+		}
+	}
+	return found, nil
+}
+
+// Adopt makes the preview that a crashed process showed for a turn known again, so that the resumed turn
+// goes on in the same message.
+func (w *Worker) Adopt(ctx context.Context, turn sessions.TurnID) error {
+	var p *preview
+	err := w.opt.Store.View(ctx, func(v sessions.View) (err error) {
+		p, err = previewOf(v, turn)
+		return err
+	})
+	if err != nil || p == nil {
+		return err
+	}
+	w.setPreview(turn, p)
+	return nil
+}
+
+func (w *Worker) setPreview(turn sessions.TurnID, p *preview) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.previews[turn] = p
+}
+
+// Forget drops what is remembered for a turn that has ended. Its rows are not touched.
+func (w *Worker) Forget(turn sessions.TurnID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.previews, turn)
+}
+
+// Take queues committed rows. It never blocks.
+func (w *Worker) Take(rows ...*sessions.OutboxRow) {
+	for _, row := range rows {
+		w.enqueue(row)
+	}
+}
+
+// Post commits rows under the edge and queues them: for messages that belong to no other transaction.
+func (w *Worker) Post(ctx context.Context, rows ...*sessions.OutboxRow) error {
+	err := w.opt.Store.Update(ctx, sessions.EdgeQueue, func(tx sessions.Tx) error { return tx.PutOutbox(rows...) })
+	if err != nil {
+		return err
+	}
+	w.Take(rows...)
+	return nil
+}
+
+func (w *Worker) enqueue(row *sessions.OutboxRow) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return // it is committed: the next start finds it
+	}
+	l := w.laneLocked(row.Lane, row.Message.Address)
+	l.rows = append(l.rows, row)
+	w.kickLocked(l)
+}
+
+func (w *Worker) laneLocked(name string, at platforms.Address) *lane {
+	l := w.lanes[name]
+	if l == nil {
+		l = &lane{w: w, name: name, at: at, wake: make(chan struct{}, 1)}
+		w.lanes[name] = l
+	}
+	return l
+}
+
+func (w *Worker) kickLocked(l *lane) {
+	if w.closed {
+		return
+	}
+	if !l.running {
+		l.running = true
+		w.wg.Add(1)
+		go l.run()
+		return
+	}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Depth returns how many rows wait in memory.
+func (w *Worker) Depth() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, l := range w.lanes {
+		n += len(l.rows)
+	}
+	return n
+}
+
+// Idle reports whether no row waits or is being sent.
+func (w *Worker) Idle() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range w.lanes {
+		if len(l.rows) > 0 || l.busy {
+			return false
+		}
+	}
+	return true
+}
+
+// Drain waits until no row waits that could be sent now, or ctx ends. Rows behind a gate or a backoff do
+// not count: they are committed and go on after a restart.
+func (w *Worker) Drain(ctx context.Context) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if w.quiet() {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func (w *Worker) quiet() bool {
+	now := w.opt.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range w.lanes {
+		if l.busy || (len(l.rows) > 0 && !w.readyAtLocked(l, l.rows[0]).After(now)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Close stops the lanes and waits for them. A send that is under way is given up as unknown by the next
+// process; call Drain first.
+func (w *Worker) Close() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.stop()
+	w.wg.Wait()
+}

@@ -1,0 +1,299 @@
+package router
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"herald/gateway/turn"
+	"herald/sessions"
+)
+
+// entry is a message that waits for its turn. A solo one gets a turn of its own (/queue).
+type entry struct {
+	item sessions.InboxItem
+	solo bool
+}
+
+// actor owns the state of one conversation. Everything reaches it as a function in its mailbox, run one at a
+// time; none of them waits for a model, a tool or a network. It is a goroutine only while the mailbox
+// holds something, and is forgotten when nothing runs or waits.
+type actor struct {
+	r   *Router
+	key sessions.Key
+
+	// guarded by r.mu
+	mailbox []func(*actor)
+	running bool
+
+	// touched only by functions from the mailbox
+	run     *turn.Run
+	task    bool // something else occupies the conversation
+	queue   []entry
+	acked   time.Time
+	hungry  bool // in Router.starved
+	waiting atomic.Int64
+}
+
+// drain runs the mailbox until it is empty.
+func (a *actor) drain() {
+	r := a.r
+	defer r.wg.Done()
+	for {
+		r.mu.Lock()
+		if len(a.mailbox) == 0 {
+			a.running = false
+			if a.run == nil && !a.task && len(a.queue) == 0 {
+				delete(r.actors, a.key)
+			}
+			r.mu.Unlock()
+			return
+		}
+		fn := a.mailbox[0]
+		a.mailbox = a.mailbox[1:]
+		r.mu.Unlock()
+		fn(a)
+	}
+}
+
+// take handles one committed event.
+func (a *actor) take(item sessions.InboxItem) {
+	r := a.r
+	ctx := context.Background()
+	for _, t := range r.takeStale(a.key) {
+		a.resumeStale(ctx, t)
+	}
+	if item.Event.Click != nil {
+		r.opt.Commands.Click(ctx, item, &Control{a})
+		return
+	}
+	if item.Event.Observed {
+		a.observe(ctx, item)
+		return
+	}
+	if c, ok := r.opt.Commands.Parse(item.Event); ok {
+		if c.Busy == Reject && a.busy() {
+			a.answer(ctx, item, "refused while a turn runs", r.opt.Texts.BusyReject(item.Event.Address, c.Name))
+			return
+		}
+		r.opt.Commands.Run(ctx, c, item, &Control{a})
+		return
+	}
+	a.message(ctx, item)
+}
+
+func (a *actor) busy() bool { return a.run != nil || a.task }
+
+// message gives plain text to the running turn or puts it behind it.
+func (a *actor) message(ctx context.Context, item sessions.InboxItem) {
+	if a.run == nil {
+		a.enqueue(ctx, entry{item: item})
+		return
+	}
+	mode := a.r.opt.Mode(a.key, a.options(ctx))
+	a.offer(ctx, item, mode)
+}
+
+// offer tries to hand a message to the running turn and says what became of it.
+func (a *actor) offer(ctx context.Context, item sessions.InboxItem, mode turn.Mode) turn.Taken {
+	taken := turn.NotTaken
+	if a.run != nil {
+		taken = a.run.Offer(item, mode)
+	}
+	if taken == turn.NotTaken {
+		if !a.enqueue(ctx, entry{item: item}) {
+			return taken
+		}
+	}
+	if a.run != nil && taken != turn.TakenAnswer {
+		a.ack(ctx, item, taken)
+	}
+	return taken
+}
+
+func (a *actor) ack(ctx context.Context, item sessions.InboxItem, taken turn.Taken) {
+	r := a.r
+	now := r.opt.Now()
+	if !r.opt.Ack() || now.Sub(a.acked) < ackEvery {
+		return
+	}
+	a.acked = now
+	text := r.opt.Texts.Ack(item.Event.Address, taken, a.run.Snapshot())
+	if text == "" {
+		return
+	}
+	row := r.opt.Outbox.Control(item.Event.Address, text)
+	err := r.opt.Store.Update(ctx, sessions.EdgeQueue, func(tx sessions.Tx) error { return tx.PutOutbox(row) })
+	if err != nil {
+		r.opt.Log.Warn().Err(err).Msg("an ack could not be queued")
+		return
+	}
+	r.opt.Outbox.Take(row)
+}
+
+// enqueue puts a message behind what waits and starts a turn when none runs. It returns false when the
+// queue was full and the message was refused with a word.
+func (a *actor) enqueue(ctx context.Context, e entry) bool {
+	if len(a.queue) >= a.r.opt.QueueMax {
+		a.r.count(e.item.Event, "queue_full")
+		a.drop(ctx, e.item, "the queue is full", a.r.opt.Texts.QueueFull(e.item.Event.Address, a.r.opt.QueueMax))
+		return false
+	}
+	a.queue = append(a.queue, e)
+	a.waiting.Store(int64(len(a.queue)))
+	a.advance()
+	return true
+}
+
+// advance starts the next turn when the conversation is free.
+func (a *actor) advance() {
+	if a.busy() || len(a.queue) == 0 {
+		return
+	}
+	ok, draining := a.r.claimSlot(a)
+	if !ok {
+		if !draining && !a.hungry {
+			a.hungry = true
+		}
+		return
+	}
+	a.hungry = false
+	n := 1
+	for !a.queue[0].solo && n < len(a.queue) && !a.queue[n].solo {
+		n++
+	}
+	items := make([]sessions.InboxItem, n)
+	for i, e := range a.queue[:n] {
+		items[i] = e.item
+	}
+	run, err := a.r.opt.Runner.Begin(context.Background(), a.key, items, func() int { return int(a.waiting.Load()) }, a.over)
+	if err != nil {
+		a.r.freeSlot()
+		a.r.opt.Log.Error().Err(err).Str("key", string(a.key)).Msg("a turn can't begin; its messages wait in the inbox")
+		a.r.later(a.key, retryBegin, func(a *actor) { a.advance() })
+		return
+	}
+	a.run = run
+	a.queue = append([]entry(nil), a.queue[n:]...)
+	a.waiting.Store(int64(len(a.queue)))
+}
+
+// over is called from the run's goroutine when its turn has ended.
+func (a *actor) over(run *turn.Run) {
+	a.r.freeSlot()
+	a.r.post(a.key, func(a *actor) {
+		if a.run == run {
+			a.run = nil
+		}
+		rest := run.Rest()
+		back := make([]entry, 0, len(rest)+len(a.queue))
+		for _, item := range rest {
+			back = append(back, entry{item: item})
+		}
+		a.queue = append(back, a.queue...)
+		a.waiting.Store(int64(len(a.queue)))
+		a.advance()
+	})
+}
+
+// resume goes on with a turn of the last process.
+func (a *actor) resume(t sessions.Turn, items []sessions.InboxItem) {
+	if a.run != nil {
+		// Two running turns of one conversation can't be; if they are, the second waits its turn.
+		first := a.run
+		go func() {
+			<-first.Done()
+			a.r.post(a.key, func(a *actor) { a.resume(t, items) })
+		}()
+		return
+	}
+	a.r.mu.Lock()
+	if a.r.draining {
+		a.r.mu.Unlock()
+		return
+	}
+	a.r.active++
+	a.r.mu.Unlock()
+	run, err := a.r.opt.Runner.Resume(context.Background(), t, items, func() int { return int(a.waiting.Load()) }, a.over)
+	if err != nil || run == nil {
+		a.r.freeSlot()
+	}
+	if err != nil {
+		a.r.opt.Log.Error().Err(err).Int64("turn", int64(t.ID)).Msg("a turn of the last process can't go on yet")
+		a.r.later(a.key, retryBegin, func(a *actor) { a.resume(t, items) })
+		return
+	}
+	a.run = run
+}
+
+// resumeStale goes on with an old turn because its chat has written again.
+func (a *actor) resumeStale(ctx context.Context, t sessions.Turn) {
+	var items []sessions.InboxItem
+	err := a.r.opt.Store.View(ctx, func(v sessions.View) (err error) {
+		items, err = v.InboxOf(t.ID)
+		return err
+	})
+	if err != nil {
+		a.r.opt.Log.Error().Err(err).Int64("turn", int64(t.ID)).Msg("an old turn can't be read")
+	}
+	a.resume(t, items)
+}
+
+// observe keeps a message as context without a turn.
+func (a *actor) observe(ctx context.Context, item sessions.InboxItem) {
+	r := a.r
+	err := r.opt.Store.Update(ctx, sessions.EdgeDrop, func(tx sessions.Tx) error {
+		if err := tx.SetInbox(sessions.InboxDone, 0, "observed", item.ID); err != nil {
+			return err
+		}
+		route, err := tx.Route(a.key)
+		if err != nil {
+			return nil // nobody has talked to the bot here yet: there is no session to keep context for
+		}
+		text := ""
+		if item.Event.Message != nil {
+			text = item.Event.Message.Text
+		}
+		return tx.Append(&sessions.Message{Session: route.Session, Role: sessions.User, Kind: sessions.KindObserved, Content: text,
+			Sender: item.Event.Sender.Name, At: item.At, Active: true})
+	})
+	if err != nil {
+		r.opt.Log.Error().Err(err).Msg("an observed message can't be kept")
+	}
+}
+
+// answer ends an inbox row with a line for the person, together.
+func (a *actor) answer(ctx context.Context, item sessions.InboxItem, reason, text string) {
+	a.end(ctx, item, sessions.InboxDone, reason, text)
+}
+
+func (a *actor) drop(ctx context.Context, item sessions.InboxItem, reason, text string) {
+	a.end(ctx, item, sessions.InboxDropped, reason, text)
+}
+
+func (a *actor) end(ctx context.Context, item sessions.InboxItem, state sessions.InboxState, reason, text string) {
+	r := a.r
+	row := r.opt.Outbox.Control(item.Event.Address, text)
+	err := r.opt.Store.Update(ctx, sessions.EdgeDrop, func(tx sessions.Tx) error {
+		if err := tx.SetInbox(state, 0, reason, item.ID); err != nil {
+			return err
+		}
+		return tx.PutOutbox(row)
+	})
+	if err != nil {
+		r.opt.Log.Error().Err(err).Str("reason", reason).Msg("the end of an event can't be written down; it is taken up again at the next start")
+		return
+	}
+	r.opt.Outbox.Take(row)
+}
+
+// options reads what the chat chose; the zero value when that fails or there is none.
+func (a *actor) options(ctx context.Context) sessions.Options {
+	var o sessions.Options
+	_ = a.r.opt.Store.View(ctx, func(v sessions.View) error {
+		route, err := v.Route(a.key)
+		o = route.Options
+		return err
+	})
+	return o
+}

@@ -1,0 +1,411 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"herald/gateway/turn"
+	"herald/platforms"
+	"herald/sessions"
+)
+
+// The bounds of the router.
+const (
+	// DefaultQueueMax is how many messages may wait in one conversation.
+	DefaultQueueMax = 100
+	// ackEvery is the least time between two acks of the same conversation (spec 1.8).
+	ackEvery = 30 * time.Second
+	// retryBegin is how long a message waits when its turn can't begin (the store is in trouble).
+	retryBegin = 2 * time.Second
+)
+
+// Decision is whether an event may come in.
+type Decision struct {
+	Allowed bool
+	Reason  string // for the row and the log; no content
+	// Pair asks for the answer that strangers get in a DM.
+	Pair bool
+}
+
+// Access decides who may talk.
+type Access interface {
+	Decide(e platforms.Event) Decision
+}
+
+// Busy says what a command does while a turn runs (spec 4.4).
+type Busy int
+
+// The busy policies.
+const (
+	Dispatch   Busy = iota // runs at once, beside the turn
+	Reject                 // refused with a clear line while a turn runs
+	Interrupts             // ends the turn, then runs
+)
+
+// Command is a parsed command.
+type Command struct {
+	Name string // canonical
+	Args string
+	Busy Busy
+}
+
+// Commands knows the commands.
+type Commands interface {
+	// Parse returns the command that an event is; ok is false for everything that goes to the agent.
+	Parse(e platforms.Event) (c Command, ok bool)
+	// Run does what the command says and commits its answer with its inbox row. It is called from the
+	// conversation's actor: it must be quick, and hands slow work to Control.Task.
+	Run(ctx context.Context, c Command, item sessions.InboxItem, control *Control)
+	// Click handles a button press, likewise.
+	Click(ctx context.Context, item sessions.InboxItem, control *Control)
+}
+
+// Outbox queues messages of the router's own.
+type Outbox interface {
+	Take(rows ...*sessions.OutboxRow)
+	Revive(tx sessions.Tx, at platforms.Address) error
+	// Notice makes a row with a short Markdown text; Control one that waits for nobody.
+	Notice(at platforms.Address, text string) *sessions.OutboxRow
+	Control(at platforms.Address, text string) *sessions.OutboxRow
+}
+
+// Texts says what the router tells people.
+type Texts interface {
+	// Ack tells what became of a message that arrived while a turn runs; "" for nothing.
+	Ack(at platforms.Address, taken turn.Taken, s turn.Snapshot) string
+	QueueFull(at platforms.Address, max int) string
+	BusyReject(at platforms.Address, command string) string
+	TooManySessions(at platforms.Address) string
+}
+
+// Metrics is told what comes in.
+type Metrics interface {
+	Inbound(platform platforms.Name, kind, outcome string)
+}
+
+// Options configures a Router.
+type Options struct {
+	Store    sessions.Store
+	Runner   *turn.Runner
+	Access   Access
+	Commands Commands
+	Outbox   Outbox
+	Texts    Texts
+	Metrics  Metrics
+	// Key says which conversation an event belongs to.
+	Key func(e platforms.Event) sessions.Key
+	// Mode returns a chat's busy mode, after its own choice.
+	Mode func(key sessions.Key, o sessions.Options) turn.Mode
+	// Ack tells whether acks are shown; Freshness how old a crashed turn may be to go on at once.
+	Ack       func() bool
+	Freshness func() time.Duration
+	// MaxActive bounds the turns that run at once, 0 for no bound.
+	MaxActive func() int
+	// Stranger answers an unknown person's DM (pairing); nil says nothing.
+	Stranger func(ctx context.Context, item sessions.InboxItem)
+	QueueMax int // 0: DefaultQueueMax
+	Log      zerolog.Logger
+	Now      func() time.Time
+}
+
+// Router is the Sink of all adapters of a profile.
+type Router struct {
+	opt Options
+
+	mu       sync.Mutex
+	actors   map[sessions.Key]*actor
+	stale    map[sessions.Key][]sessions.Turn // crashed turns too old to go on by themselves
+	starved  []*actor                         // wait for MaxActive
+	active   int
+	draining bool
+	wg       sync.WaitGroup
+	timers   map[*time.Timer]struct{}
+}
+
+// New returns a router. Call Recover before the first Accept.
+func New(opt Options) *Router {
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.QueueMax == 0 {
+		opt.QueueMax = DefaultQueueMax
+	}
+	return &Router{opt: opt, actors: map[sessions.Key]*actor{}, stale: map[sessions.Key][]sessions.Turn{}, timers: map[*time.Timer]struct{}{}}
+}
+
+// Accept implements platforms.Sink.
+func (r *Router) Accept(ctx context.Context, events ...platforms.Event) error {
+	items := make([]sessions.InboxItem, 0, len(events))
+	pair := make([]bool, 0, len(events))
+	for _, e := range events {
+		if err := e.Validate(); err != nil {
+			r.count(e, "invalid")
+			r.opt.Log.Error().Str("platform", string(e.Address.Platform)).Err(err).Msg("an event was dropped: the adapter made it wrong")
+			continue
+		}
+		item, stranger := r.admit(e)
+		items, pair = append(items, item), append(pair, stranger)
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	fresh := make([]bool, len(items))
+	err := r.opt.Store.Update(ctx, sessions.EdgeAccept, func(tx sessions.Tx) error {
+		for i := range items {
+			id, duplicate, err := tx.PutInbox(items[i])
+			if err != nil {
+				return err
+			}
+			items[i].ID, fresh[i] = id, !duplicate
+			if fresh[i] && items[i].State == sessions.InboxNew {
+				if err := r.opt.Outbox.Revive(tx, items[i].Event.Address); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		for _, item := range items {
+			r.count(item.Event, "refused")
+		}
+		r.opt.Log.Error().Err(err).Int("events", len(items)).Msg("inbound is refused: the store can't keep it; the platform will offer it again")
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: %w", platforms.ErrRefused, err)
+	}
+	for i, item := range items {
+		switch {
+		case !fresh[i]:
+			r.count(item.Event, "duplicate")
+		case item.State == sessions.InboxDropped:
+			r.count(item.Event, "dropped")
+			r.opt.Log.Info().Str("platform", string(item.Event.Address.Platform)).Str("kind", item.Event.Kind()).Str("reason", item.Reason).Msg("an event was dropped")
+			if pair[i] && r.opt.Stranger != nil {
+				r.opt.Stranger(ctx, item)
+			}
+		default:
+			r.count(item.Event, "accepted")
+			r.dispatch(item)
+		}
+	}
+	return nil
+}
+
+// admit decides access and what becomes of kinds of events that start nothing.
+func (r *Router) admit(e platforms.Event) (item sessions.InboxItem, stranger bool) {
+	item = sessions.InboxItem{Event: e, State: sessions.InboxNew, At: r.opt.Now(), Key: r.opt.Key(e)}
+	d := r.opt.Access.Decide(e)
+	switch {
+	case !d.Allowed:
+		item.State, item.Reason = sessions.InboxDropped, "not allowed: "+d.Reason
+		return item, d.Pair
+	case e.Reaction != nil:
+		item.State, item.Reason = sessions.InboxDropped, "reactions start nothing here"
+	case e.Edited != nil:
+		item.State, item.Reason = sessions.InboxDropped, "the message was taken before it was edited"
+	}
+	return item, false
+}
+
+func (r *Router) count(e platforms.Event, outcome string) {
+	if r.opt.Metrics != nil {
+		r.opt.Metrics.Inbound(e.Address.Platform, e.Kind(), outcome)
+	}
+}
+
+// dispatch gives a committed event to its conversation.
+func (r *Router) dispatch(item sessions.InboxItem) {
+	r.post(item.Key, func(a *actor) { a.take(item) })
+}
+
+// post runs fn in the actor of a key, after what was posted before.
+func (r *Router) post(key sessions.Key, fn func(*actor)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.actors[key]
+	if a == nil {
+		a = &actor{r: r, key: key}
+		r.actors[key] = a
+	}
+	a.mailbox = append(a.mailbox, fn)
+	if !a.running {
+		a.running = true
+		r.wg.Add(1)
+		go a.drain()
+	}
+}
+
+// Do runs fn in the actor of a key and waits for it: for commands from the control socket.
+func (r *Router) Do(ctx context.Context, key sessions.Key, fn func(*Control)) error {
+	done := make(chan struct{})
+	r.post(key, func(a *actor) {
+		defer close(done)
+		fn(&Control{a})
+	})
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Recover takes up what an earlier process left: turns that ran go on, messages that waited get their
+// turn. It returns when everything is with its actor; call it before the adapters run.
+func (r *Router) Recover(ctx context.Context) error {
+	var turns []sessions.Turn
+	var items []sessions.InboxItem
+	err := r.opt.Store.View(ctx, func(v sessions.View) (err error) {
+		if turns, err = v.TurnsRunning(); err != nil {
+			return err
+		}
+		items, err = v.InboxOpen()
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read what the last process left: %w", err)
+	}
+	claimed := map[sessions.TurnID][]sessions.InboxItem{}
+	for _, item := range items {
+		if item.State == sessions.InboxClaimed {
+			claimed[item.Turn] = append(claimed[item.Turn], item)
+		}
+	}
+	freshness := r.opt.Freshness()
+	for _, t := range turns {
+		if freshness > 0 && r.opt.Now().Sub(t.Began) > freshness {
+			r.mu.Lock()
+			r.stale[t.Key] = append(r.stale[t.Key], t)
+			r.mu.Unlock()
+			r.opt.Log.Warn().Int64("turn", int64(t.ID)).Time("began", t.Began).Msg("an old turn was interrupted; it goes on with the chat's next message")
+			continue
+		}
+		r.post(t.Key, func(a *actor) { a.resume(t, claimed[t.ID]) })
+	}
+	for _, item := range items {
+		if item.State == sessions.InboxNew {
+			r.dispatch(item)
+		}
+	}
+	if len(turns)+len(items) > 0 {
+		r.opt.Log.Info().Int("turns", len(turns)).Int("messages", len(items)).Msg("taking up what the last process left")
+	}
+	return nil
+}
+
+// Stats is the state of the router.
+type Stats struct {
+	Actors, Running, Queued int
+	Draining                bool
+}
+
+// Stats returns what runs and waits now.
+func (r *Router) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Stats{Actors: len(r.actors), Running: r.active, Draining: r.draining}
+	for _, a := range r.actors {
+		s.Queued += int(a.waiting.Load())
+	}
+	return s
+}
+
+// Drain starts no more turns and waits until the running ones have ended, or ctx ends. What waits stays in
+// the inbox for the next process.
+func (r *Router) Drain(ctx context.Context) error {
+	r.mu.Lock()
+	r.draining = true
+	for t := range r.timers {
+		t.Stop()
+		delete(r.timers, t)
+	}
+	r.mu.Unlock()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		r.mu.Lock()
+		n := r.active
+		r.mu.Unlock()
+		if n == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// Wait returns when no actor works any more. Call it after Drain and after the runner is closed.
+func (r *Router) Wait() { r.wg.Wait() }
+
+// later runs fn in the actor of a key after a while, unless the router drains before.
+func (r *Router) later(key sessions.Key, d time.Duration, fn func(*actor)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.draining {
+		return
+	}
+	var t *time.Timer
+	t = time.AfterFunc(d, func() {
+		r.mu.Lock()
+		_, live := r.timers[t]
+		delete(r.timers, t)
+		r.mu.Unlock()
+		if live {
+			r.post(key, fn)
+		}
+	})
+	r.timers[t] = struct{}{}
+}
+
+// claimSlot asks for one of MaxActive turns; without one the actor is called again when a turn ends.
+func (r *Router) claimSlot(a *actor) (ok, draining bool) {
+	limit := 0
+	if r.opt.MaxActive != nil {
+		limit = r.opt.MaxActive()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.draining {
+		return false, true
+	}
+	if limit > 0 && r.active >= limit {
+		r.starved = append(r.starved, a)
+		return false, false
+	}
+	r.active++
+	return true, false
+}
+
+func (r *Router) freeSlot() {
+	r.mu.Lock()
+	r.active--
+	var next *actor
+	if len(r.starved) > 0 {
+		next, r.starved = r.starved[0], r.starved[1:]
+	}
+	r.mu.Unlock()
+	if next != nil {
+		r.post(next.key, func(a *actor) { a.advance() })
+	}
+}
+
+// takeStale returns the old crashed turns of a key, once.
+func (r *Router) takeStale(key sessions.Key) []sessions.Turn {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	turns := r.stale[key]
+	delete(r.stale, key)
+	return turns
+}
+
+var errNoTurn = errors.New("no turn runs")

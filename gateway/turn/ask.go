@@ -1,0 +1,290 @@
+package turn
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"herald/platforms"
+	"herald/platforms/format"
+	"herald/sessions"
+	"herald/tools"
+)
+
+// spacePrompt holds the questions that wait for a person, by a short random id.
+const spacePrompt = "prompt"
+
+const askPrefix = "ask:"
+
+// question is a clarify call that waits. The stored form is the same, so that a resumed turn finds it.
+type question struct {
+	ID       string          `json:"-"`
+	Turn     sessions.TurnID `json:"turn"`
+	Call     string          `json:"call"`
+	Question string          `json:"question"`
+	Choices  []string        `json:"choices,omitempty"`
+	Answer   string          `json:"answer,omitempty"`
+	Answered bool            `json:"answered,omitempty"`
+	// User is who may answer by a button: the person who is being talked to.
+	User platforms.UserID `json:"user,omitempty"`
+
+	ready chan struct{}
+}
+
+// Ask puts a question to the person of a turn and waits for the answer: a button or the next message. The
+// question survives a restart and is put once. It implements the clarify tool's Asker.
+func (r *Runner) Ask(ctx context.Context, call tools.Call, text string, choices []string) (string, error) {
+	run, ok := r.Running(sessions.TurnID(call.Caller.Turn))
+	if !ok {
+		return "", errors.New("nobody can be asked outside a chat")
+	}
+	q, err := run.openQuestion(ctx, call, text, choices)
+	if err != nil {
+		return "", err
+	}
+	if q.Answered {
+		return q.Answer, nil
+	}
+	run.mu.Lock()
+	run.ask, run.asked = q, true
+	run.phase, run.doing = PhaseAsking, "clarify"
+	run.mu.Unlock()
+	defer func() {
+		run.mu.Lock()
+		run.ask = nil
+		run.phase, run.alive = PhaseTool, r.s.Now()
+		run.mu.Unlock()
+	}()
+	select {
+	case <-q.ready:
+		return q.Answer, nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// openQuestion finds the call's question or puts it, in one transaction.
+func (run *Run) openQuestion(ctx context.Context, call tools.Call, text string, choices []string) (*question, error) {
+	q := &question{Turn: run.turn.ID, Call: string(call.ID), Question: text, Choices: choices, ready: make(chan struct{})}
+	if !run.origin.Shared {
+		q.User = platforms.UserID(call.Caller.User)
+	}
+	var id [4]byte
+	_, _ = rand.Read(id[:])
+	q.ID = hex.EncodeToString(id[:])
+	var row *sessions.OutboxRow
+	err := run.update(sessions.EdgeQueue, func(tx sessions.Tx) error {
+		values, err := tx.Values(spacePrompt)
+		if err != nil {
+			return err
+		}
+		for _, v := range values {
+			var old question
+			if json.Unmarshal(v.Data, &old) == nil && old.Turn == run.turn.ID && old.Call == q.Call {
+				old.ID, old.ready = v.Name, q.ready
+				q = &old
+				return nil
+			}
+		}
+		data, err := json.Marshal(q)
+		if err != nil {
+			return err
+		}
+		if err := tx.SetValue(spacePrompt, q.ID, data, run.r.s.Now()); err != nil {
+			return err
+		}
+		row = run.questionRow(q)
+		return tx.PutOutbox(row)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("put the question: %w", err)
+	}
+	if row != nil {
+		run.r.s.Outbox.Take(row)
+	}
+	return q, nil
+}
+
+func (run *Run) questionRow(q *question) *sessions.OutboxRow {
+	at := run.address()
+	adapter, ok := run.r.s.Adapters.Adapter(at.AccountOf())
+	md := q.Question
+	var buttons [][]platforms.Button
+	if ok && adapter.Traits().Buttons {
+		for i, c := range q.Choices {
+			buttons = append(buttons, []platforms.Button{{Label: shorten(c, 60), Data: askPrefix + q.ID + ":" + strconv.Itoa(i)}})
+		}
+	} else {
+		for i, c := range q.Choices {
+			md += fmt.Sprintf("\n%d. %s", i+1, c)
+		}
+	}
+	if len(q.Choices) > 0 {
+		md += "\n\n" + run.r.s.Texts.AskOther(at)
+	}
+	traits := platforms.TextTraits{Dialect: platforms.Plain}
+	if ok {
+		traits = adapter.Traits().Text
+	}
+	row := &sessions.OutboxRow{Kind: sessions.OutPrompt, Turn: run.turn.ID, Session: run.session.ID,
+		Message: platforms.Outgoing{Address: at, Buttons: buttons}}
+	if chunks := format.Render(md, traits); len(chunks) > 0 {
+		row.Message.Text = chunks[0]
+	}
+	return row
+}
+
+// ParseAsk returns the question and choice that button data names.
+func ParseAsk(data string) (id string, choice int, ok bool) {
+	rest, found := strings.CutPrefix(data, askPrefix)
+	id, number, cut := strings.Cut(rest, ":")
+	choice, err := strconv.Atoi(number)
+	return id, choice, found && cut && err == nil && choice >= 0
+}
+
+// ErrStale says that a question has been answered already or its turn is over.
+var ErrStale = errors.New("this question is not open any more")
+
+// AnswerClick answers a question by its button. user is who pressed; only the person who was asked may.
+func (r *Runner) AnswerClick(ctx context.Context, item sessions.InboxItem, id string, choice int, user platforms.UserID) error {
+	var q question
+	err := r.s.Store.View(ctx, func(v sessions.View) error {
+		value, err := v.Value(spacePrompt, id)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(value.Data, &q)
+	})
+	if errors.Is(err, sessions.ErrNotFound) {
+		return ErrStale
+	}
+	if err != nil {
+		return err
+	}
+	run, ok := r.Running(q.Turn)
+	if !ok || q.Answered || choice >= len(q.Choices) {
+		return ErrStale
+	}
+	if q.User != "" && user != q.User {
+		return errors.New("only the person who was asked may answer")
+	}
+	run.mu.Lock()
+	live := run.ask
+	run.mu.Unlock()
+	if live == nil || live.ID != id {
+		return ErrStale
+	}
+	return run.answer(live, item, q.Choices[choice])
+}
+
+// answerByText takes a message as the answer to the open question.
+func (run *Run) answerByText(q *question, item sessions.InboxItem) Taken {
+	text := strings.TrimSpace(item.Event.Message.Text)
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(q.Choices) {
+		text = q.Choices[n-1]
+	}
+	if err := run.answer(q, item, text); err != nil {
+		return NotTaken
+	}
+	return TakenAnswer
+}
+
+// answer commits the answer with its inbox row and lets the waiting call go on.
+func (run *Run) answer(q *question, item sessions.InboxItem, text string) error {
+	stored := *q
+	stored.Answer, stored.Answered = text, true
+	data, err := json.Marshal(stored)
+	if err != nil {
+		return err
+	}
+	var edit *sessions.OutboxRow
+	err = run.update(sessions.EdgeCommand, func(tx sessions.Tx) error {
+		value, err := tx.Value(spacePrompt, q.ID)
+		if err != nil {
+			return err
+		}
+		var now question
+		if err := json.Unmarshal(value.Data, &now); err != nil {
+			return err
+		}
+		if now.Answered {
+			return ErrStale
+		}
+		if err := tx.SetValue(spacePrompt, q.ID, data, run.r.s.Now()); err != nil {
+			return err
+		}
+		if err := tx.SetInbox(sessions.InboxDone, run.turn.ID, "answered a question", item.ID); err != nil {
+			return err
+		}
+		edit, err = run.answeredRow(tx, q, text)
+		if err != nil || edit == nil {
+			return err
+		}
+		return tx.PutOutbox(edit)
+	})
+	if err != nil {
+		return err
+	}
+	if edit != nil {
+		run.r.s.Outbox.Take(edit)
+	}
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	if run.ask == q {
+		run.ask = nil
+		q.Answer, q.Answered = text, true
+		close(q.ready)
+	}
+	return nil
+}
+
+// answeredRow edits the question's message to what was chosen, taking its buttons away.
+func (run *Run) answeredRow(tx sessions.Tx, q *question, text string) (*sessions.OutboxRow, error) {
+	if len(q.Choices) == 0 {
+		return nil, nil
+	}
+	rows, err := tx.OutboxOf(run.turn.ID)
+	if err != nil {
+		return nil, err
+	}
+	for i := len(rows) - 1; i >= 0; i-- {
+		row := rows[i]
+		if row.Kind != sessions.OutPrompt || row.Sent == "" || len(row.Message.Buttons) == 0 ||
+			!strings.HasPrefix(row.Message.Buttons[0][0].Data, askPrefix+q.ID+":") {
+			continue
+		}
+		edit := run.row(sessions.OutNotice, run.r.s.Texts.AskAnswered(row.Message.Address, q.Question, text))
+		edit.Message.Address, edit.Message.Edit = row.Message.Address, row.Sent
+		return edit, nil
+	}
+	return nil, nil
+}
+
+// dropQuestions forgets the turn's questions when it ends.
+func (run *Run) dropQuestions(tx sessions.Tx) error {
+	run.mu.Lock()
+	asked := run.asked || run.resumed
+	run.mu.Unlock()
+	if !asked {
+		return nil
+	}
+	values, err := tx.Values(spacePrompt)
+	if err != nil {
+		return err
+	}
+	for _, v := range values {
+		var q question
+		if json.Unmarshal(v.Data, &q) == nil && q.Turn != run.turn.ID {
+			continue
+		}
+		if err := tx.SetValue(spacePrompt, v.Name, nil, run.r.s.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

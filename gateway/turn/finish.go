@@ -1,0 +1,257 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"herald/gateway/agent"
+	"herald/gateway/model"
+	"herald/platforms"
+	"herald/platforms/format"
+	"herald/sessions"
+)
+
+// finish commits the answer: transcript row, outbox rows, the turn's end and its inbox rows, together.
+func (run *Run) finish(outcome agent.Outcome) {
+	s := run.r.s
+	row := run.assistantRow(outcome.Response)
+	run.endStream()
+	text := row.Content
+	if IsSilent(text) {
+		text = s.Texts.Silent(run.turn.Address)
+	}
+	if outcome.Exhausted {
+		text += "\n\n" + s.Texts.Exhausted(run.turn.Address, outcome.Steps)
+	}
+	out, refused := run.finalRows(text)
+	for _, line := range refused {
+		out = append(out, run.row(sessions.OutNotice, line))
+	}
+	if len(out) == 0 {
+		out = append(out, run.row(sessions.OutFinal, s.Texts.Silent(run.turn.Address)))
+	}
+	err := run.conclude(sessions.TurnDone, "", row, out)
+	if err != nil {
+		run.fail(err)
+		return
+	}
+	run.r.cache.put(&cached{id: run.session.ID, rows: append(outcome.Rows, *row), total: run.session.Messages,
+		lastPrompt: outcome.LastPrompt, lastRows: outcome.LastRows})
+	if run.display.Cleanup {
+		run.cleanBubble()
+	}
+}
+
+// conclude is the last transaction of a turn.
+func (run *Run) conclude(state sessions.TurnState, reason string, row *sessions.Message, out []*sessions.OutboxRow) error {
+	s := run.r.s
+	run.mu.Lock()
+	used := run.used
+	run.mu.Unlock()
+	err := run.update(sessions.EdgeTurnFinish, func(tx sessions.Tx) error {
+		if row != nil {
+			if err := run.appendRows(tx, []*sessions.Message{row}); err != nil {
+				return err
+			}
+		}
+		if len(out) > 0 {
+			if err := tx.PutOutbox(out...); err != nil {
+				return err
+			}
+		}
+		return run.close(tx, state, reason, used)
+	})
+	if err != nil {
+		return fmt.Errorf("write the end of the turn down: %w", err)
+	}
+	run.state = state
+	s.Outbox.Take(out...)
+	run.r.ended(run, state)
+	return nil
+}
+
+// close ends the turn's rows inside a transaction.
+func (run *Run) close(tx sessions.Tx, state sessions.TurnState, reason string, used sessions.Usage) error {
+	items, err := tx.InboxOf(run.turn.ID)
+	if err != nil {
+		return err
+	}
+	if err := tx.SetInbox(sessions.InboxDone, run.turn.ID, string(state), idsOf(items)...); err != nil {
+		return err
+	}
+	if err := run.dropQuestions(tx); err != nil {
+		return err
+	}
+	if used != (sessions.Usage{}) {
+		if err := tx.AddUsage(run.session.ID, used); err != nil {
+			return err
+		}
+	}
+	return tx.SetTurn(run.turn.ID, state, reason, run.r.s.Now())
+}
+
+// fail ends the turn after an error, visibly. Closing and stopping are not failures.
+func (run *Run) fail(err error) {
+	s := run.r.s
+	run.endStream()
+	switch {
+	case errors.Is(err, errClosing), run.r.closed.Load():
+		run.state = sessions.TurnRunning // the next process goes on
+		return
+	case errors.Is(err, errStopped), errors.Is(err, errAbandoned):
+		run.state = sessions.TurnStopped // Stop has written everything down
+		return
+	}
+	at := run.address()
+	text, reason := "", err.Error()
+	var me *model.Error
+	switch {
+	case errors.Is(err, errIdle):
+		text = s.Texts.TimedOut(at, run.set.IdleLimit)
+	case errors.As(err, &me):
+		text = s.Texts.Failed(at, me.Kind, me.RetryAfter)
+	default:
+		text = s.Texts.Failed(at, "", 0)
+	}
+	s.Log.Error().Int64("turn", int64(run.turn.ID)).Str("session", string(run.session.ID)).Err(err).Msg("a turn failed")
+	out := []*sessions.OutboxRow{run.row(sessions.OutFinal, text)}
+	wait := 100 * time.Millisecond
+	for {
+		cerr := run.conclude(sessions.TurnFailed, s.Redact(reason), nil, out)
+		if cerr == nil {
+			return
+		}
+		if errors.Is(cerr, errAbandoned) || errors.Is(cerr, sessions.ErrClosed) || run.r.closed.Load() {
+			run.state = sessions.TurnStopped
+			return
+		}
+		// The store is in trouble: nothing is lost, the turn is still running on disk. Keep trying, so
+		// that the person hears of it as soon as there is room.
+		s.Log.Error().Int64("turn", int64(run.turn.ID)).Err(cerr).Msg("the end of a turn can't be written down; trying again")
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-run.ctx.Done():
+			timer.Stop()
+			if errors.Is(context.Cause(run.ctx), errIdle) {
+				run.ctx, run.cancel = context.WithCancelCause(context.Background())
+				continue
+			}
+			run.state = sessions.TurnRunning
+			return
+		}
+		wait = min(2*wait, 5*time.Second)
+	}
+}
+
+// Stop ends the turn because a person asked for it, inside the transaction of their command, and returns the
+// rows to queue after the commit. What is visible of the answer stays, without its cursor; corrections that
+// were not taken in yet go with the turn. stopped is false when it had ended already. Call Abandon
+// after the commit.
+func (run *Run) Stop(tx sessions.Tx, state sessions.TurnState, reason string) (rows []*sessions.OutboxRow, stopped bool, err error) {
+	t, err := tx.Turn(run.turn.ID)
+	if err != nil || t.State != sessions.TurnRunning {
+		return nil, false, err
+	}
+	run.mu.Lock()
+	partial := run.stream.shown()
+	used := run.used
+	run.closed = true
+	notes := run.notes
+	run.notes = nil
+	run.mu.Unlock()
+	for _, n := range notes {
+		if err := tx.SetInbox(sessions.InboxDropped, 0, reason, n.item.ID); err != nil {
+			return nil, false, err
+		}
+	}
+	if strings.TrimSpace(partial) != "" {
+		row := &sessions.Message{Session: run.session.ID, Turn: run.turn.ID, Role: sessions.Assistant, Kind: sessions.KindPartial,
+			Content: partial, Active: true, At: run.r.s.Now()}
+		if err := tx.Append(row); err != nil {
+			return nil, false, err
+		}
+		rows, _ = run.finalRows(partial + "\n\n" + run.r.s.Texts.Stopped(run.turn.Address))
+		if err := tx.PutOutbox(rows...); err != nil {
+			return nil, false, err
+		}
+	}
+	return rows, true, run.close(tx, state, reason, used)
+}
+
+// Abandon cancels what still runs of a turn that Stop has ended. It never waits.
+func (run *Run) Abandon() {
+	run.endStream()
+	run.cancel(errStopped)
+	run.r.cache.drop(run.session.ID)
+	run.r.ended(run, sessions.TurnStopped)
+}
+
+// finalRows makes the outbox rows of an answer: a row per chunk, then its files. refused are lines for
+// files that may not be sent.
+func (run *Run) finalRows(text string) (out []*sessions.OutboxRow, refused []string) {
+	s := run.r.s
+	at := run.address()
+	text, media := takeMedia(Clean(text))
+	text = s.Redact(text)
+	traits := platforms.TextTraits{Dialect: platforms.Plain}
+	canAttach := true
+	if adapter, ok := s.Adapters.Adapter(at.AccountOf()); ok {
+		traits, canAttach = adapter.Traits().Text, adapter.Traits().Attachments
+	}
+	for i, chunk := range format.Render(text, traits) {
+		row := &sessions.OutboxRow{Kind: sessions.OutFinal, Turn: run.turn.ID, Session: run.session.ID,
+			Message: platforms.Outgoing{Address: at, Text: chunk, ReplyTo: run.replyTo(i)}}
+		out = append(out, row)
+	}
+	for _, m := range media {
+		a, err := run.set.Media.Allow(m, run.r.s.Now())
+		if err == nil && !canAttach {
+			err = fmt.Errorf("%s can't carry files", at.Platform)
+		}
+		if err != nil {
+			refused = append(refused, s.Texts.MediaRefused(at, m.name(), err.Error()))
+			continue
+		}
+		out = append(out, &sessions.OutboxRow{Kind: sessions.OutSend, Turn: run.turn.ID, Session: run.session.ID,
+			Message: platforms.Outgoing{Address: at, Attachments: []platforms.Attachment{a}}})
+	}
+	return out, refused
+}
+
+// row makes an outbox row with a line of Herald's own.
+func (run *Run) row(kind sessions.OutboxKind, text string) *sessions.OutboxRow {
+	at := run.address()
+	traits := platforms.TextTraits{Dialect: platforms.Plain}
+	if adapter, ok := run.r.s.Adapters.Adapter(at.AccountOf()); ok {
+		traits = adapter.Traits().Text
+	}
+	row := &sessions.OutboxRow{Kind: kind, Turn: run.turn.ID, Session: run.session.ID, Message: platforms.Outgoing{Address: at}}
+	if chunks := format.Render(text, traits); len(chunks) > 0 {
+		row.Message.Text = chunks[0]
+	}
+	return row
+}
+
+func (run *Run) address() platforms.Address {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	return run.turn.Address
+}
+
+func (run *Run) cleanBubble() {
+	run.mu.Lock()
+	live := run.bubble.live
+	run.mu.Unlock()
+	if live == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(run.ctx), 10*time.Second)
+	defer cancel()
+	if err := live.Delete(ctx); err != nil {
+		run.r.s.Log.Debug().Err(err).Msg("a progress bubble could not be removed")
+	}
+}

@@ -1,0 +1,481 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"herald/gateway/agent"
+	"herald/gateway/model"
+	"herald/platforms"
+	"herald/sessions"
+	"herald/tools"
+)
+
+// Mode is what a message that arrives while a turn runs does to it.
+type Mode string
+
+// The modes (spec 1.8).
+const (
+	Interrupt Mode = "interrupt"
+	Steer     Mode = "steer"
+	Queue     Mode = "queue"
+)
+
+// Taken says what became of an offered message.
+type Taken string
+
+// What may become of an offered message.
+const (
+	TakenRedirect Taken = "redirect" // the running answer starts over with it
+	TakenAfter    Taken = "after"    // it is taken in when the running tool ends
+	TakenSteer    Taken = "steer"    // it becomes a note behind the next tool result
+	TakenAnswer   Taken = "answer"   // it answers the question the turn has asked
+	NotTaken      Taken = "queue"    // it has to wait for the next turn
+)
+
+var (
+	errClosing = errors.New("the daemon is stopping")
+	errStopped = errors.New("stopped by a person")
+	errIdle    = errors.New("no sign of life from the turn")
+	// errAbandoned ends every write of a turn that is not running any more.
+	errAbandoned = errors.New("the turn has ended already")
+)
+
+// note is a message that waits to be absorbed by the running turn.
+type note struct {
+	item sessions.InboxItem
+	mode Mode
+}
+
+// Phase is what a turn is doing.
+type Phase string
+
+// The phases of a turn.
+const (
+	PhasePreparing  Phase = "preparing"
+	PhaseGenerating Phase = "generating"
+	PhaseTool       Phase = "tool"
+	PhaseAsking     Phase = "asking" // it waits for a person
+	PhaseEnding     Phase = "ending"
+)
+
+// Run is one running turn.
+type Run struct {
+	r       *Runner
+	turn    sessions.Turn
+	session sessions.Session
+	options sessions.Options
+	model   model.Model
+	display Display
+	set     Settings
+	origin  sessions.Origin
+	resumed bool
+	calls   []sessions.CallRow
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+	state  sessions.TurnState // of the end; read after done
+	rest   []sessions.InboxItem
+
+	history *cached
+
+	mu         sync.Mutex
+	phase      Phase
+	doing      string // the tool that runs
+	cancelCall context.CancelCauseFunc
+	notes      []note
+	closed     bool // no more notes are taken
+	results    map[string]sessions.Message
+	ask        *question
+	asked      bool
+	stream     stream
+	bubble     bubble
+	alive      time.Time // the last sign of life
+	warned     bool
+	stalled    bool
+	waiting    func() int // how many messages wait behind this turn
+	timer      *time.Timer
+	beat       time.Time
+	used       sessions.Usage
+}
+
+// Begin claims the items, which are of one key and state new, and runs a turn for them. It returns when
+// the claim is committed; done is called once from the run's goroutine when the turn has ended. waiting
+// tells how many messages wait behind it. An error means that nothing was claimed.
+func (r *Runner) Begin(ctx context.Context, key sessions.Key, items []sessions.InboxItem, waiting func() int, done func(*Run)) (*Run, error) {
+	newest := items[len(items)-1]
+	run := r.newRun(waiting)
+	run.turn = sessions.Turn{Key: key, State: sessions.TurnRunning, Attempts: 1, Address: newest.Event.Address,
+		ReplyTo: messageID(newest.Event), Began: r.s.Now()}
+	run.origin = r.s.Origin(newest.Event)
+	rows, ready := run.userRows(items)
+	err := r.s.Store.Update(ctx, sessions.EdgeTurnBegin, func(tx sessions.Tx) error {
+		return run.begin(tx, items, rows, ready)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("begin a turn: %w", err)
+	}
+	r.start(run, items, rows, ready, done)
+	return run, nil
+}
+
+// begin is the transaction of Begin.
+func (run *Run) begin(tx sessions.Tx, items []sessions.InboxItem, rows []*sessions.Message, ready bool) error {
+	var err error
+	if run.session, err = tx.OpenSession(run.turn.Key, run.origin, run.turn.Began); err != nil {
+		return err
+	}
+	route, err := tx.Route(run.turn.Key)
+	if err != nil {
+		return err
+	}
+	run.options = route.Options
+	if err := run.fixPrompt(tx); err != nil {
+		return err
+	}
+	run.turn.Session = run.session.ID
+	if err := tx.BeginTurn(&run.turn); err != nil {
+		return err
+	}
+	if err := tx.SetInbox(sessions.InboxClaimed, run.turn.ID, "", idsOf(items)...); err != nil {
+		return err
+	}
+	if !ready {
+		return nil
+	}
+	return run.appendRows(tx, rows)
+}
+
+// fixPrompt builds the session's prompt and tool set at its first turn.
+func (run *Run) fixPrompt(tx sessions.Tx) error {
+	s := run.r.s
+	m, err := s.Model(run.options.Model)
+	if err != nil {
+		m, err = s.Model("")
+		if err != nil {
+			return err
+		}
+	}
+	run.model = m
+	if run.session.SystemPrompt != "" {
+		return nil
+	}
+	run.session.Tools = s.Catalog.Names(run.ctx, run.session.Origin)
+	run.session.SystemPrompt = s.Prompt(run.ctx, run.session, run.session.Tools, m.Info())
+	return tx.SetPrompt(run.session.ID, run.session.SystemPrompt, run.session.Tools)
+}
+
+func (run *Run) appendRows(tx sessions.Tx, rows []*sessions.Message) error {
+	for _, row := range rows {
+		row.Session, row.Turn = run.session.ID, run.turn.ID
+	}
+	if err := tx.Append(rows...); err != nil {
+		return err
+	}
+	run.session.Messages += len(rows)
+	return nil
+}
+
+// Resume goes on with a turn that a crashed process left running. It adds one attempt; when that is more
+// than Settings.MaxAttempts the turn is parked with a notice and Resume returns a nil Run.
+func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.InboxItem, waiting func() int, done func(*Run)) (*Run, error) {
+	run := r.newRun(waiting)
+	run.turn, run.resumed = t, true
+	if len(items) > 0 {
+		run.origin = r.s.Origin(items[len(items)-1].Event)
+	}
+	limit := max(1, run.set.MaxAttempts)
+	parked := false
+	var notice *sessions.OutboxRow
+	prepared := false
+	err := r.s.Store.Update(ctx, sessions.EdgeTurnResume, func(tx sessions.Tx) error {
+		n, err := tx.RetryTurn(t.ID)
+		if err != nil {
+			return err
+		}
+		run.turn.Attempts = n
+		if run.session, err = tx.Session(t.Session); err != nil {
+			return err
+		}
+		if run.origin.Address.IsZero() {
+			run.origin = run.session.Origin
+		}
+		if n > limit {
+			parked = true
+			notice = run.row(sessions.OutFinal, r.s.Texts.Parked(t.Address, n-1))
+			if err := tx.PutOutbox(notice); err != nil {
+				return err
+			}
+			if err := tx.SetInbox(sessions.InboxDone, t.ID, "parked", idsOf(items)...); err != nil {
+				return err
+			}
+			return tx.SetTurn(t.ID, sessions.TurnParked, "crashed too often", r.s.Now())
+		}
+		route, err := tx.Route(t.Key)
+		if err != nil {
+			return err
+		}
+		run.options = route.Options
+		if err := run.fixPrompt(tx); err != nil {
+			return err
+		}
+		if run.calls, err = tx.Calls(t.ID); err != nil {
+			return err
+		}
+		if run.calls == nil {
+			run.calls = []sessions.CallRow{}
+		}
+		rows, err := tx.Transcript(run.session.ID, false, 0, 0)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			prepared = prepared || row.Turn == t.ID
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("resume turn %d: %w", t.ID, err)
+	}
+	if parked {
+		r.s.Outbox.Take(notice)
+		r.s.Log.Error().Int64("turn", int64(t.ID)).Int("attempts", run.turn.Attempts-1).Msg("a turn crashed too often and was parked")
+		r.ended(run, sessions.TurnParked)
+		return nil, nil
+	}
+	r.s.Log.Info().Int64("turn", int64(t.ID)).Int("attempt", run.turn.Attempts).Msg("going on with a turn of the last process")
+	if err := r.s.Outbox.Adopt(ctx, t.ID); err != nil {
+		return nil, err
+	}
+	var rows []*sessions.Message
+	ready := true
+	if !prepared && len(items) > 0 {
+		rows, _ = run.userRows(items)
+		ready = false // they are appended by the run's goroutine, after their files are there
+	}
+	r.start(run, items, rows, ready, done)
+	return run, nil
+}
+
+func (r *Runner) newRun(waiting func() int) *Run {
+	run := &Run{r: r, done: make(chan struct{}), results: map[string]sessions.Message{}, waiting: waiting,
+		phase: PhasePreparing, alive: r.s.Now(), set: r.s.Settings()}
+	run.ctx, run.cancel = context.WithCancelCause(context.Background())
+	return run
+}
+
+func (r *Runner) start(run *Run, items []sessions.InboxItem, rows []*sessions.Message, ready bool, done func(*Run)) {
+	run.display = r.s.Display(run.turn.Address, run.options)
+	r.add(run)
+	run.watch()
+	r.wg.Add(1)
+	go func() {
+		defer r.wg.Done()
+		defer run.cancel(nil)
+		run.proceed(items, rows, ready)
+		run.mu.Lock()
+		run.closed = true
+		for _, n := range run.notes {
+			run.rest = append(run.rest, n.item)
+		}
+		run.notes = nil
+		if run.timer != nil {
+			run.timer.Stop()
+		}
+		run.mu.Unlock()
+		r.remove(run)
+		close(run.done)
+		if done != nil {
+			done(run)
+		}
+	}()
+}
+
+// proceed is the turn, step by step.
+func (run *Run) proceed(items []sessions.InboxItem, rows []*sessions.Message, ready bool) {
+	s := run.r.s
+	if run.display.Typing {
+		stop := run.typing()
+		defer stop()
+	}
+	if !ready {
+		if err := run.prepare(rows); err != nil {
+			run.fail(err)
+			return
+		}
+	}
+	if err := run.load(rows, ready && !run.resumed); err != nil {
+		run.fail(err)
+		return
+	}
+	loop := agent.Loop{Model: run.model, Bus: s.Bus, Limits: run.set.Limits}
+	in := agent.Input{
+		Turn: run.turn.ID, System: run.session.SystemPrompt, History: run.history.rows,
+		Tools: s.Catalog.Definitions(run.ctx, run.session.Tools), Caller: run.caller(), CacheKey: string(run.session.ID),
+		Reasoning: run.set.Reasoning, LastPrompt: run.history.lastPrompt, LastRows: run.history.lastRows,
+		RunAgain: run.mayRunAgain,
+	}
+	if run.resumed {
+		in.Calls = run.calls
+	}
+	outcome, err := loop.Run(run.ctx, run, in)
+	if err != nil {
+		run.fail(err)
+		return
+	}
+	run.setPhase(PhaseEnding, "")
+	run.finish(outcome)
+}
+
+// load gets the conversation: from the cache, else from the store.
+func (run *Run) load(fresh []*sessions.Message, useCache bool) error {
+	if useCache {
+		if entry, ok := run.r.cache.take(run.session.ID, run.session.Messages-len(fresh)); ok {
+			for _, row := range fresh {
+				entry.rows = append(entry.rows, *row)
+			}
+			run.history = entry
+			return nil
+		}
+	}
+	run.r.cache.drop(run.session.ID)
+	var rows []sessions.Message
+	err := run.r.s.Store.View(run.ctx, func(v sessions.View) (err error) {
+		rows, err = v.Transcript(run.session.ID, false, 0, 0)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read the transcript: %w", err)
+	}
+	run.history = &cached{id: run.session.ID, rows: rows}
+	return nil
+}
+
+func (run *Run) mayRunAgain(name string) bool {
+	spec, ok := run.r.s.Catalog.Spec(name)
+	return ok && (spec.ReadOnly || spec.Resumable)
+}
+
+func (run *Run) caller() tools.Caller {
+	o := run.origin
+	user := o.User
+	if o.UserAlt != "" {
+		user = o.UserAlt
+	}
+	return tools.Caller{
+		Profile: run.r.s.Profile, Session: string(run.session.ID), Key: string(run.turn.Key), Turn: int64(run.turn.ID),
+		Platform: string(run.turn.Address.Platform), Account: string(run.turn.Address.Account), Chat: string(run.turn.Address.Chat),
+		Thread: string(run.turn.Address.Thread), User: string(user), Source: "model", Tools: run.session.Tools,
+		Dir: run.r.s.Dir(run.session),
+	}
+}
+
+// update runs a transaction that only a running turn may make.
+func (run *Run) update(edge sessions.Edge, fn func(sessions.Tx) error) error {
+	return run.r.s.Store.Update(context.WithoutCancel(run.ctx), edge, func(tx sessions.Tx) error {
+		t, err := tx.Turn(run.turn.ID)
+		if err != nil {
+			return err
+		}
+		if t.State != sessions.TurnRunning {
+			return errAbandoned
+		}
+		return fn(tx)
+	})
+}
+
+// Offer gives the running turn a message that has just been committed. What is not taken waits for the
+// next turn; what is taken and can't be absorbed any more comes back in Rest.
+func (run *Run) Offer(item sessions.InboxItem, mode Mode) Taken {
+	m := item.Event.Message
+	run.mu.Lock()
+	if run.closed || m == nil {
+		run.mu.Unlock()
+		return NotTaken
+	}
+	if q := run.ask; q != nil && m.Text != "" {
+		run.mu.Unlock()
+		return run.answerByText(q, item)
+	}
+	defer run.mu.Unlock()
+	switch {
+	case mode == Queue, len(m.Attachments) > 0, run.phase == PhaseEnding:
+		return NotTaken
+	case mode == Steer && (run.phase == PhasePreparing || m.Text == ""):
+		return NotTaken
+	case mode == Steer:
+		run.notes = append(run.notes, note{item, Steer})
+		return TakenSteer
+	}
+	run.notes = append(run.notes, note{item, Interrupt})
+	if run.cancelCall != nil {
+		run.cancelCall(agent.ErrRedirected)
+		return TakenRedirect
+	}
+	if run.phase == PhaseTool {
+		return TakenAfter
+	}
+	return TakenRedirect
+}
+
+// Done is closed when the turn has ended. Rest, read after it, is what was offered and not absorbed.
+func (run *Run) Done() <-chan struct{}      { return run.done }
+func (run *Run) Rest() []sessions.InboxItem { return run.rest }
+func (run *Run) Turn() sessions.Turn        { return run.turn }
+func (run *Run) Session() sessions.ID       { return run.session.ID }
+func (run *Run) Address() platforms.Address { return run.turn.Address }
+func (run *Run) End() sessions.TurnState    { return run.state }
+
+// Snapshot says what the turn is doing.
+type Snapshot struct {
+	Turn    sessions.TurnID
+	Session sessions.ID
+	Phase   Phase
+	Doing   string
+	Began   time.Time
+	Alive   time.Time
+	Used    sessions.Usage
+	Model   model.Info
+}
+
+// Snapshot returns what the turn is doing now. It never waits for a model or a tool.
+func (run *Run) Snapshot() Snapshot {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	return Snapshot{Turn: run.turn.ID, Session: run.session.ID, Phase: run.phase, Doing: run.doing, Began: run.turn.Began,
+		Alive: run.alive, Used: run.used, Model: run.model.Info()}
+}
+
+func (run *Run) setPhase(p Phase, doing string) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.phase, run.doing, run.alive = p, doing, run.r.s.Now()
+}
+
+func (r *Runner) ended(run *Run, state sessions.TurnState) {
+	if r.s.Metrics != nil {
+		r.s.Metrics.TurnEnded(run.turn.Address.Platform, state, r.s.Now().Sub(run.turn.Began))
+	}
+}
+
+func idsOf(items []sessions.InboxItem) []sessions.InboxID {
+	ids := make([]sessions.InboxID, len(items))
+	for i, item := range items {
+		ids[i] = item.ID
+	}
+	return ids
+}
+
+func messageID(e platforms.Event) platforms.MessageID {
+	switch {
+	case e.Message != nil:
+		return e.Message.ID
+	case e.Command != nil:
+		return e.Command.MessageID
+	}
+	return ""
+}

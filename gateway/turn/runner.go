@@ -1,0 +1,200 @@
+package turn
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"herald/gateway/agent"
+	"herald/gateway/delivery"
+	"herald/gateway/model"
+	"herald/platforms"
+	"herald/sessions"
+	"herald/tools"
+)
+
+// Bus is what a turn needs of the dispatch bus.
+type Bus interface {
+	agent.Bus
+	// Subscribe gives every event of every call until the returned function is called.
+	Subscribe(func(tools.Event)) (cancel func())
+}
+
+// Catalog lists the tools that a session may use.
+type Catalog interface {
+	// Names returns the tools of a new session of this origin, sorted.
+	Names(ctx context.Context, origin sessions.Origin) []string
+	// Definitions returns what the model is offered for these names, in a byte-stable order.
+	Definitions(ctx context.Context, names []string) []model.ToolDef
+	// Spec returns a tool's declaration.
+	Spec(name string) (tools.Spec, bool)
+}
+
+// Outbox is what a turn needs of delivery.
+type Outbox interface {
+	Take(rows ...*sessions.OutboxRow)
+	Live(delivery.LiveOptions) *delivery.Live
+	Adopt(ctx context.Context, turn sessions.TurnID) error
+	Forget(turn sessions.TurnID)
+	KeepTyping(ctx context.Context, at platforms.Address)
+}
+
+// Texts says what a turn tells people, in the language of the chat.
+type Texts interface {
+	// Failed names what went wrong in words for people: the kind of a model error, or "" for our own.
+	Failed(at platforms.Address, kind model.Kind, retryAfter time.Duration) string
+	Stopped(at platforms.Address) string
+	Parked(at platforms.Address, attempts int) string
+	TimedOut(at platforms.Address, limit time.Duration) string
+	SlowWarning(at platforms.Address, idle time.Duration) string
+	Stalled(at platforms.Address, idle time.Duration) string
+	Working(at platforms.Address, since time.Duration, what string) string
+	Silent(at platforms.Address) string
+	Exhausted(at platforms.Address, steps int) string
+	AttachmentLost(at platforms.Address, name, reason string) string
+	MediaRefused(at platforms.Address, name, reason string) string
+	AskOther(at platforms.Address) string
+	AskAnswered(at platforms.Address, question, answer string) string
+}
+
+// Display is how chatty a chat is (spec 1.10, 1.11).
+type Display struct {
+	Streaming     bool
+	FirstDelay    time.Duration // how long an answer is made before it is shown growing
+	EditInterval  time.Duration
+	EditThreshold int    // least growth between two edits, in bytes
+	Cursor        string // behind a growing text
+	Typing        bool
+	Progress      string // "off", "new", "all", "verbose", "log"
+	PreviewLength int    // of an argument in a bubble
+	Cleanup       bool   // delete bubbles after a successful answer
+	Interim       bool   // show what the model says between tool calls
+	Heartbeat     time.Duration
+	ReplyTo       string // "off", "first", "all"
+	Reasoning     bool
+}
+
+// Settings are the parts of the configuration that a turn reads. It is read anew by each turn.
+type Settings struct {
+	Limits        agent.Limits
+	IdleLimit     time.Duration // no sign of life for so long ends a turn; 0 never
+	IdleWarning   time.Duration
+	StallNotice   time.Duration
+	Reasoning     string
+	MaxAttempts   int // process starts that may run one turn; more parks it
+	MaxInboundLen int // bytes of text of one message that reach the model
+	MaxMedia      int64
+	MediaDir      string
+	Media         MediaPolicy
+}
+
+// Services is what a Runner works with.
+type Services struct {
+	Store    sessions.Store
+	Bus      Bus
+	Catalog  Catalog
+	Outbox   Outbox
+	Adapters delivery.Adapters
+	Texts    Texts
+	// Model returns the model for a chat's override, "" for the configured one.
+	Model func(override string) (model.Model, error)
+	// Prompt builds the system prompt of a new session.
+	Prompt func(ctx context.Context, s sessions.Session, names []string, m model.Info) string
+	// Display and Settings read the configuration.
+	Display  func(at platforms.Address, o sessions.Options) Display
+	Settings func() Settings
+	// Origin says where a session of an event comes from.
+	Origin func(e platforms.Event) sessions.Origin
+	// Dir is the working directory of a session's tools.
+	Dir func(s sessions.Session) string
+	// Redact removes secrets from text for people.
+	Redact  func(string) string
+	Profile string
+	Metrics Metrics
+	Log     zerolog.Logger
+	Now     func() time.Time
+}
+
+// Metrics is told what turns do.
+type Metrics interface {
+	TurnEnded(platform platforms.Name, state sessions.TurnState, took time.Duration)
+	ModelUsed(m model.Info, u model.Usage)
+}
+
+// Runner starts turns. It is safe for concurrent use; the caller sees to it that a key has one at a time.
+type Runner struct {
+	s     Services
+	cache *cache
+
+	mu     sync.Mutex
+	runs   map[sessions.TurnID]*Run
+	cancel func()
+	wg     sync.WaitGroup
+	closed atomic.Bool
+}
+
+// NewRunner returns a runner that listens to the bus until Close.
+func NewRunner(s Services) *Runner {
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	r := &Runner{s: s, cache: newCache(cacheSessions, cacheBytes), runs: map[sessions.TurnID]*Run{}}
+	r.cancel = s.Bus.Subscribe(r.observe)
+	return r
+}
+
+// Close cancels what runs, without a word to anybody, and waits: the turns stay on disk as running and the
+// next process goes on with them.
+func (r *Runner) Close() {
+	r.closed.Store(true)
+	r.mu.Lock()
+	for _, run := range r.runs {
+		run.cancel(errClosing)
+	}
+	r.mu.Unlock()
+	r.wg.Wait()
+	r.cancel()
+}
+
+// Invalidate forgets a session's cached rows: somebody else has changed its transcript.
+func (r *Runner) Invalidate(id sessions.ID) { r.cache.drop(id) }
+
+// Running returns the turn of that id while it runs.
+func (r *Runner) Running(id sessions.TurnID) (*Run, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	run, ok := r.runs[id]
+	return run, ok
+}
+
+// Active returns how many turns run.
+func (r *Runner) Active() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.runs)
+}
+
+func (r *Runner) add(run *Run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.runs[run.turn.ID] = run
+}
+
+func (r *Runner) remove(run *Run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.runs, run.turn.ID)
+}
+
+// observe gives the bus's events to the turn they belong to.
+func (r *Runner) observe(e tools.Event) {
+	if e.Call.Caller.Turn == 0 {
+		return
+	}
+	if run, ok := r.Running(sessions.TurnID(e.Call.Caller.Turn)); ok {
+		run.observe(e)
+	}
+}

@@ -1,0 +1,243 @@
+package turn
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"herald/gateway/delivery"
+	"herald/gateway/model"
+	"herald/platforms"
+	"herald/platforms/format"
+	"herald/tools"
+)
+
+// typingDelay is how long an answer is made before the person is told that it is: a quick answer needs no
+// sign, and the call would only be in its way.
+const typingDelay = 300 * time.Millisecond
+
+// bubbleLines bounds a progress bubble.
+const bubbleLines = 12
+
+// stream is the growing answer of the current model call. Guarded by Run.mu.
+type stream struct {
+	text   strings.Builder
+	think  Thinking
+	live   *delivery.Live
+	began  time.Time
+	next   time.Time // no rendering before
+	length int       // of the text at the last rendering
+	adopt  bool
+}
+
+// shown returns the text of the answer so far when some of it is visible.
+func (s *stream) shown() string {
+	if s.live == nil || s.live.Shown().Body == "" {
+		return ""
+	}
+	return s.text.String()
+}
+
+// Delta implements agent.Turn: the growing text is shown where the platform can edit.
+func (run *Run) Delta(d model.Delta) {
+	now := run.r.s.Now()
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.alive = now
+	if d.Text == "" {
+		return
+	}
+	s := &run.stream
+	s.text.WriteString(s.think.Write(d.Text))
+	if !run.display.Streaming {
+		return
+	}
+	if s.began.IsZero() {
+		s.began, s.next = now, now.Add(run.display.FirstDelay)
+	}
+	if now.Before(s.next) || s.text.Len()-s.length < run.display.EditThreshold {
+		return
+	}
+	adapter, ok := run.r.s.Adapters.Adapter(run.turn.Address.AccountOf())
+	if !ok || !adapter.Traits().Edit {
+		return
+	}
+	text := run.r.s.Redact(s.text.String())
+	if strings.TrimSpace(text) == "" || mayBeDirective(text) {
+		return
+	}
+	s.next, s.length = now.Add(run.display.EditInterval), s.text.Len()
+	if s.live == nil {
+		s.live = run.r.s.Outbox.Live(delivery.LiveOptions{At: run.turn.Address, ReplyTo: run.replyTo(0), Turn: run.turn.ID,
+			Session: run.session.ID, Preview: true, Interval: run.display.EditInterval, Adopt: run.resumed && !s.adopt})
+		s.adopt = true
+	}
+	s.live.Set(format.Preview(stripMedia(format.Prefix(text))+run.display.Cursor, adapter.Traits().Text))
+}
+
+// Restart implements agent.Turn: the pieces of the current answer are void.
+func (run *Run) Restart() {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.stream.text.Reset()
+	run.stream.think = Thinking{}
+	run.stream.length, run.stream.began = 0, time.Time{}
+}
+
+// endStream stops showing the current answer and reports whether something of it is visible. The next
+// pieces start a new message.
+func (run *Run) endStream() (visible bool) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	s := &run.stream
+	if s.live != nil {
+		visible = s.live.End()
+	}
+	run.stream = stream{adopt: true}
+	return visible
+}
+
+// typing shows that an answer is being made, after a short delay; a question pauses it.
+func (run *Run) typing() (stop func()) {
+	ctx, cancel := context.WithCancel(run.ctx)
+	at := run.turn.Address
+	timer := time.AfterFunc(typingDelay, func() {
+		run.r.wg.Add(1)
+		defer run.r.wg.Done()
+		if ctx.Err() == nil {
+			run.r.s.Outbox.KeepTyping(ctx, at)
+		}
+	})
+	return func() {
+		timer.Stop()
+		cancel()
+	}
+}
+
+// bubble is the progress message of a batch of tool calls. Guarded by Run.mu.
+type bubble struct {
+	live  *delivery.Live
+	lines []bubbleLine
+	more  int
+	last  string // tool of the newest line
+	tail  string // newest output line of a running tool
+}
+
+type bubbleLine struct {
+	text  string
+	count int
+}
+
+// observe shows tool calls as progress (spec 1.11).
+func (run *Run) observe(e tools.Event) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.alive = e.At
+	mode := run.display.Progress
+	if run.closed || e.Spec.Hidden || mode == "off" || mode == "log" || mode == "" {
+		return
+	}
+	b := &run.bubble
+	switch e.Phase {
+	case tools.PhaseStarted:
+		run.doing = e.Call.Name
+		if mode == "new" && b.last == e.Call.Name {
+			return
+		}
+		b.last, b.tail = e.Call.Name, ""
+		run.bubbleAdd(bubbleText(e, mode, run.display.PreviewLength))
+	case tools.PhaseProgress:
+		if mode != "all" && mode != "verbose" {
+			return
+		}
+		b.tail = e.Text
+	case tools.PhaseFinished:
+		b.tail = ""
+		if e.Result == nil || !e.Result.IsError || len(b.lines) == 0 {
+			return
+		}
+		line := &b.lines[len(b.lines)-1]
+		if !strings.HasSuffix(line.text, " ✗") {
+			line.text += " ✗"
+		}
+	}
+	run.bubbleShow()
+}
+
+func (run *Run) bubbleAdd(text string) {
+	b := &run.bubble
+	if n := len(b.lines); n > 0 && b.lines[n-1].text == text {
+		b.lines[n-1].count++
+		return
+	}
+	b.lines = append(b.lines, bubbleLine{text: text, count: 1})
+	if len(b.lines) > bubbleLines {
+		b.lines = b.lines[1:]
+		b.more++
+	}
+}
+
+func (run *Run) bubbleShow() {
+	adapter, ok := run.r.s.Adapters.Adapter(run.turn.Address.AccountOf())
+	if !ok || !adapter.Traits().Edit {
+		return
+	}
+	b := &run.bubble
+	var md strings.Builder
+	if b.more > 0 {
+		fmt.Fprintf(&md, "… +%d\n", b.more)
+	}
+	for i, line := range b.lines {
+		if i > 0 {
+			md.WriteString("  \n")
+		}
+		md.WriteString(line.text)
+		if line.count > 1 {
+			fmt.Fprintf(&md, " ×%d", line.count)
+		}
+	}
+	if b.tail != "" {
+		fmt.Fprintf(&md, "  \n%s", format.Code(shorten(b.tail, 120)))
+	}
+	if b.live == nil {
+		b.live = run.r.s.Outbox.Live(delivery.LiveOptions{At: run.turn.Address, Turn: run.turn.ID, Session: run.session.ID,
+			Interval: run.display.EditInterval, First: run.display.EditInterval / 4})
+	}
+	b.live.Set(format.Preview(run.r.s.Redact(md.String()), adapter.Traits().Text))
+}
+
+func bubbleText(e tools.Event, mode string, preview int) string {
+	emoji := e.Spec.Emoji
+	if emoji == "" {
+		emoji = "⚡"
+	}
+	text := emoji + " " + e.Call.Name
+	arg := ""
+	switch {
+	case mode == "verbose":
+		arg = string(e.Call.Args)
+	case e.Spec.Preview != "":
+		arg = argument(e.Call.Args, e.Spec.Preview)
+	}
+	if arg == "" {
+		return text
+	}
+	if mode != "verbose" {
+		arg = shorten(strings.Join(strings.Fields(arg), " "), max(preview, 40))
+	}
+	return text + " " + format.Code(shorten(arg, 1000))
+}
+
+// replyTo says what the n-th chunk of the answer quotes. Run.mu is held or not needed.
+func (run *Run) replyTo(n int) platforms.MessageID {
+	switch run.display.ReplyTo {
+	case "all":
+		return run.turn.ReplyTo
+	case "first":
+		if n == 0 {
+			return run.turn.ReplyTo
+		}
+	}
+	return ""
+}
