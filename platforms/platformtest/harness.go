@@ -1,0 +1,117 @@
+package platformtest
+
+import (
+	"testing"
+
+	"herald/platforms"
+)
+
+// Harness plugs a platform into the suite.
+type Harness struct {
+	// New makes a fresh service with nobody on it but the people of its places. It registers its own
+	// cleanup with t. Every check gets one.
+	New func(t *testing.T) World
+	// Skip names checks that the platform can't pass and the reason, which is a property of the platform
+	// and not of the adapter. Names are those that the suite reports.
+	Skip map[string]string
+}
+
+// World is a platform's service, its network, and the people on it.
+type World interface {
+	// Adapter makes an adapter of the one account on the service, as each start of the daemon does. It is
+	// not running.
+	Adapter(t testing.TB) platforms.Adapter
+	// Places are the rooms that the bot and a person share, all different. The first is a direct chat.
+	Places() []Place
+	// Say makes the person write text in a place, so that it speaks to the bot, and returns its id.
+	Say(p Place, text string) platforms.MessageID
+	// Visible returns the bot's messages in a place as people see them now, oldest first.
+	Visible(p Place) []Visible
+	// Unacknowledged returns how many events the service holds as not yet delivered.
+	Unacknowledged() int
+	// Redeliver makes the service offer the newest acknowledged event again. false: this service never does.
+	Redeliver() bool
+	// Break makes the next send go wrong, once; Unreachable lasts until Heal. false: it can't go wrong so.
+	Break(Trouble) bool
+	// Heal ends all troubles.
+	Heal()
+	// Deafen stops the inbound path while connections may stay, until Hear. false: there is none to stop.
+	Deafen() bool
+	// Hear ends Deafen.
+	Hear()
+	// Drop cuts the connections at once; new ones work.
+	Drop() bool
+	// Receivers returns how many inbound connections live on the service's side.
+	Receivers() int
+	// Impolite returns the requests that came inside a retry-after window, in words.
+	Impolite() []string
+}
+
+// Place is a room.
+type Place struct {
+	Name    string // for the test's name: "dm", "group", "topic"
+	Type    platforms.ChatType
+	Address platforms.Address // what events from there carry
+}
+
+// Visible is a message of the bot as people see it.
+type Visible struct {
+	ID      platforms.MessageID
+	Text    string
+	Files   []string // file names
+	Buttons []string // labels
+	ReplyTo platforms.MessageID
+	Emoji   string // what the bot put on it
+}
+
+// Trouble is a way in which a send goes wrong.
+type Trouble string
+
+// The troubles.
+const (
+	// RateRefused: refused with a wait of one second.
+	RateRefused Trouble = "rate refused"
+	// ServerError: a 5xx, and nothing was done.
+	ServerError Trouble = "server error"
+	// CutBefore: the connection breaks and nothing was done.
+	CutBefore Trouble = "cut before"
+	// CutAfter: it was done, and the connection breaks instead of the answer.
+	CutAfter Trouble = "cut after"
+	// SilentBefore: nothing is done and no answer comes.
+	SilentBefore Trouble = "silent before"
+	// SilentAfter: it is done and no answer comes.
+	SilentAfter Trouble = "silent after"
+	// BrokenAnswer: it is done and half an answer comes.
+	BrokenAnswer Trouble = "broken answer"
+	// Unreachable: no connection can be had, until Heal.
+	Unreachable Trouble = "unreachable"
+)
+
+// Troubles are all of them.
+var troubles = []Trouble{RateRefused, ServerError, CutBefore, CutAfter, SilentBefore, SilentAfter, BrokenAnswer, Unreachable}
+
+// What a World can do beyond; checks that need it are skipped without it.
+type (
+	// FileSender is a World whose people can send files.
+	FileSender interface {
+		SayFile(p Place, name, mime string, body []byte, caption string) platforms.MessageID
+	}
+	// Presser is a World whose people can press buttons. Answered returns what the presser was told, and
+	// whether at all.
+	Presser interface {
+		Press(p Place, message platforms.MessageID, label string)
+		Answered() (text string, ok bool)
+	}
+	// Rewriter is a World whose people can edit what they wrote.
+	Rewriter interface {
+		Rewrite(p Place, message platforms.MessageID, text string)
+	}
+	// ReactionSender is a World whose people can put emoji on messages.
+	ReactionSender interface {
+		React(p Place, message platforms.MessageID, emoji string)
+	}
+	// TypingWatcher is a World that sees when the bot types.
+	TypingWatcher interface {
+		TypingSeen(p Place) bool
+	}
+)
