@@ -22,7 +22,12 @@ const maxMarkdown = 256 << 10
 // markdown is made once: it holds no state between renderings.
 var markdown = sync.OnceValue(func() goldmark.Markdown {
 	return goldmark.New(
-		goldmark.WithExtensions(extension.GFM),
+		// GFM by its parts: a table's alignment as an attribute, because the page's policy forbids styles in
+		// the markup.
+		goldmark.WithExtensions(
+			extension.Linkify, extension.Strikethrough, extension.TaskList,
+			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+		),
 		goldmark.WithRendererOptions(
 			ghtml.WithHardWraps(),
 			renderer.WithNodeRenderers(util.Prioritized(safeNodes{}, 100)),

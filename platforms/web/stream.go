@@ -67,7 +67,7 @@ func (a *Adapter) events(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-wake:
 		case <-ping.C:
-			s.buf.WriteString(": ping\n\n")
+			s.buf.WriteString("event: ping\ndata: {}\n\n") // no id: the cursor stays
 		case <-r.Context().Done():
 			return
 		case <-stop:
