@@ -263,9 +263,9 @@ func (p *Page) Keys(keys string, modifiers ...chromedp.Modifier) {
 // Enter presses the Enter key as a keyboard does: the character comes only when the page lets it.
 func (p *Page) Enter(modifiers ...chromedp.Modifier) {
 	p.t.Helper()
-	var held chromedp.Modifier
+	var held int64
 	for _, m := range modifiers {
-		held |= m
+		held |= int64(m)
 	}
 	for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeKeyDown, input.DispatchKeyEventTypeKeyUp} {
 		e := input.DispatchKeyEventParams{

@@ -131,7 +131,7 @@ function progress(el, view, opts) {
     details = h("details", {}, h("summary", {}, h("span", { class: "pulse", "aria-hidden": "true" }), h("span", { class: "last" }), h("span", { class: "count" }), icon("caret")), h("div", { class: "body" }));
     el.replaceChildren(details);
   }
-  const plain = (lines.at(-1) ?? "working").replace(/[`*_]/g, "");
+  const plain = (lines.at(-1) ?? "working").replace(/[`*]/g, "");
   details.querySelector(".last").textContent = plain;
   details.querySelector(".count").textContent = lines.length > 1 ? `${lines.length} steps` : "";
   details.classList.toggle("active", Boolean(view.interim && !opts.superseded));
