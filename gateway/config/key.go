@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -93,11 +94,8 @@ func (k *key) addFields(t reflect.Type, at []int) {
 }
 
 func newKey(parent *key, t reflect.Type, tag reflect.StructTag, index []int) *key {
-	k := &key{name: tag.Get("yaml"), index: index, typ: t, doc: tag.Get("doc"), check: tag.Get("check"), sep: tag.Get("sep"),
-		short: tag.Get("short"), keys: tag.Get("keys"), min: tag.Get("min"), max: tag.Get("max"), label: tag.Get("name"),
-		required: tag.Get("required") != "", reload: Reload(tag.Get("reload"))}
-	k.def, k.hasDef = tag.Lookup("default")
-	k.oneof, k.words = split(tag.Get("oneof")), split(tag.Get("words"))
+	k := &key{index: index, typ: t}
+	env := k.readTag(string(tag))
 	k.path = join(parent.path, k.name)
 	if k.reload == "" {
 		k.reload = parent.reload
@@ -105,10 +103,11 @@ func newKey(parent *key, t reflect.Type, tag reflect.StructTag, index []int) *ke
 	if k.label == "" {
 		k.label = parent.label
 	}
-	k.env = envNames(k.path, tag.Get("env"), k.label)
+	k.env = envNames(k.path, env, k.label)
 	switch {
 	case t == secretType || t == rateType:
 	case t.Kind() == reflect.Struct:
+		k.env = nil // its fields are set one by one
 		k.addFields(t, nil)
 	case t.Kind() == reflect.Map:
 		k.elem = newElem(k, t.Elem())
@@ -116,6 +115,55 @@ func newKey(parent *key, t reflect.Type, tag reflect.StructTag, index []int) *ke
 		k.elem = newElem(k, t.Elem())
 	}
 	return k
+}
+
+// readTag reads a field's tag in one pass (reflect's Get reads it from the start for each name) and returns the
+// ecosystem's variables.
+func (k *key) readTag(tag string) (env string) {
+	for tag = strings.TrimLeft(tag, " "); tag != ""; tag = strings.TrimLeft(tag, " ") {
+		name, rest, _ := strings.Cut(tag, ":")
+		quoted, err := strconv.QuotedPrefix(rest)
+		value, uerr := strconv.Unquote(quoted)
+		if err != nil || uerr != nil {
+			panic("config: tag of " + k.name + ": " + tag)
+		}
+		tag = rest[len(quoted):]
+		switch name {
+		case "yaml":
+			k.name = value
+		case "doc":
+			k.doc = value
+		case "default":
+			k.def, k.hasDef = value, true
+		case "min":
+			k.min = value
+		case "max":
+			k.max = value
+		case "oneof":
+			k.oneof = split(value)
+		case "words":
+			k.words = split(value)
+		case "check":
+			k.check = value
+		case "sep":
+			k.sep = value
+		case "short":
+			k.short = value
+		case "keys":
+			k.keys = value
+		case "name":
+			k.label = value
+		case "required":
+			k.required = true
+		case "reload":
+			k.reload = Reload(value)
+		case "env":
+			env = value
+		default:
+			panic("config: tag of " + k.name + ": no meaning for " + name)
+		}
+	}
+	return env
 }
 
 // newElem describes the elements of a map or list.
@@ -148,7 +196,17 @@ func envNames(path, tag, label string) []string {
 
 // envName is the mechanical name: HERALD_ and the path in upper case with "_" for ".".
 func envName(path string) string {
-	return "HERALD_" + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
+	b := append(make([]byte, 0, 7+len(path)), "HERALD_"...)
+	for _, c := range []byte(path) { // keys are a-z, 0-9, "_" and "."
+		switch {
+		case c == '.':
+			c = '_'
+		case 'a' <= c && c <= 'z':
+			c -= 'a' - 'A'
+		}
+		b = append(b, c)
+	}
+	return string(b)
 }
 
 // each calls fn for every key below k, in the order of the struct; map and list elements are left out.

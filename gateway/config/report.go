@@ -106,6 +106,32 @@ func (r *Report) Err() error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
+// Text returns all problems for a person: errors, then warnings, a line each, and a last line that sums up.
+func (r *Report) Text() string {
+	var b strings.Builder
+	for _, p := range r.Errors {
+		b.WriteString("error: " + p.Error() + "\n")
+	}
+	for _, p := range r.Warnings {
+		b.WriteString("warning: " + p.Error() + "\n")
+	}
+	switch {
+	case len(r.Errors) > 0:
+		fmt.Fprintf(&b, "The configuration has errors (%d); Herald does not start with it.\n", len(r.Errors))
+	case len(r.Warnings) > 0:
+		fmt.Fprintf(&b, "The configuration can be used; see the warnings (%d).\n", len(r.Warnings))
+	default:
+		b.WriteString("The configuration is good.\n")
+	}
+	return b.String()
+}
+
+// Check loads a configuration and returns what Report.Text says about it, and whether Herald would start with it.
+func Check(src Source) (text string, ok bool) {
+	_, r, err := Load(src)
+	return r.Text(), err == nil
+}
+
 func (r *Report) errorf(key string, o Origin, format string, args ...any) {
 	r.Errors = append(r.Errors, Problem{Key: key, Where: o.place(), Text: fmt.Sprintf(format, args...)})
 }

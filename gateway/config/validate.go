@@ -10,8 +10,8 @@ import (
 func (c *Config) validate(r *Report) {
 	c.validateHTTP(r)
 	c.validateTelegram(r)
-	if w, t := c.Agent.TimeoutWarning, c.Agent.Timeout; t > 0 && w >= t && w > 0 {
-		r.warnf("agent.gateway_timeout_warning", r.Origin("agent.gateway_timeout_warning"), "%v is not shorter than agent.gateway_timeout (%v), so the warning never comes", w, t)
+	if w, t, o := c.Agent.TimeoutWarning, c.Agent.Timeout, r.Origin("agent.gateway_timeout_warning"); o != (Origin{}) && t > 0 && w >= t {
+		r.warnf("agent.gateway_timeout_warning", o, "%v is not shorter than agent.gateway_timeout (%v), so the warning never comes", w, t)
 	}
 	if c.HumanDelay.Min > c.HumanDelay.Max {
 		r.errorf("human_delay.min_ms", r.Origin("human_delay.min_ms"), "%d is more than human_delay.max_ms (%d)", c.HumanDelay.Min, c.HumanDelay.Max)

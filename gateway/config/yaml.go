@@ -79,7 +79,7 @@ func decodeFile(root *key, config *Config, report *Report, name string, data []b
 		return
 	}
 	d.value(root, d.config, top, "", 0)
-	for i := 0; i < len(d.later) && i < 1000; i++ {
+	for i := 0; i < len(d.later) && i < 100; i++ { // bounded, because aliases can make it endless
 		d.resolve(d.later[i])
 	}
 }
@@ -145,10 +145,7 @@ func (d *decoder) value(k *key, v reflect.Value, n *yaml.Node, path string, dept
 		return
 	}
 	switch {
-	case isNull(n):
-		if path != "" && k.leaf() && v.Kind() != reflect.Pointer && v.Type() != secretType {
-			return // nothing is said: the default stays
-		}
+	case isNull(n): // nothing is said: the default stays
 	case k.fields != nil:
 		d.object(k, v, n, path, depth)
 	case k.elem != nil && k.typ.Kind() == reflect.Map:
@@ -244,7 +241,7 @@ func (d *decoder) unknown(k *key, v reflect.Value, name, n *yaml.Node, path stri
 	case path == "" && d.root.find("platforms."+name.Value) != nil:
 		d.later = append(d.later, deferred{"platforms." + name.Value, full, n})
 		return
-	case path == "gateway" && d.root.field(name.Value) != nil:
+	case path == "gateway" && name.Value != "gateway" && d.root.field(name.Value) != nil:
 		d.later = append(d.later, deferred{name.Value, full, n})
 		return
 	case parent == "platforms" && strings.Count(path, ".") == 1 && name.Value == "extra":
@@ -381,9 +378,12 @@ func (d *decoder) setText(k *key, v reflect.Value, text, path string, o Origin) 
 		return
 	}
 	if err := k.set(v, text); err != nil {
-		if k.typ == secretType {
+		switch {
+		case k.typ == secretType:
 			d.report.errorf(path, o, "%v", err)
-		} else {
+		case k.check == "url" && strings.Contains(text, "@"): // it may hold a password
+			d.report.errorf(path, o, "the address is no good: %v", err)
+		default:
 			d.report.errorf(path, o, "%s is no good: %v", quote(text), err)
 		}
 		return

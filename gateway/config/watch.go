@@ -1,0 +1,149 @@
+package config
+
+import (
+	"context"
+	"crypto/sha256"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// WatchOptions are the times of Watch. Zero fields take the default.
+type WatchOptions struct {
+	// Settle is how long the files must be quiet before they are read (default 200 ms): editors write in steps.
+	Settle time.Duration
+	// Poll is how often the files are looked at all the same (default 10 s), for file systems that report no
+	// changes, such as NFS.
+	Poll time.Duration
+}
+
+// Watch reads the configuration anew whenever config.yaml or .env has changed, until ctx ends. It calls on from one
+// goroutine, its caller's, with the new Config, its Report, and what differs; for content that changes no value it
+// does not call. When the new files have errors the old Config stays: on gets it together with the new Report, whose
+// Errors say why, and no changes. It returns ctx's error.
+func Watch(ctx context.Context, src Source, current *Config, opts WatchOptions, on func(*Config, *Report, []Change)) error {
+	if opts.Settle <= 0 {
+		opts.Settle = 200 * time.Millisecond
+	}
+	if opts.Poll <= 0 {
+		opts.Poll = 10 * time.Second
+	}
+	w := &watch{src: src, current: current, on: on}
+	events, stop := w.notify()
+	defer stop()
+	w.load(w.content()) // what changed between the caller's Load and now
+
+	poll := time.NewTicker(opts.Poll)
+	defer poll.Stop()
+	settle := time.NewTimer(opts.Settle)
+	settle.Stop()
+	defer settle.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case e, ok := <-events:
+			if !ok {
+				events = nil // polling goes on
+			} else if w.concerns(e.Name) {
+				settle.Reset(opts.Settle)
+			}
+		case <-settle.C:
+			w.look()
+		case <-poll.C:
+			w.look()
+		}
+	}
+}
+
+// watch is the state of one Watch.
+type watch struct {
+	src     Source
+	current *Config
+	on      func(*Config, *Report, []Change)
+	seen    [sha256.Size]byte
+}
+
+// notify watches the directories of the files, because editors replace files. Without the system's help the channel is
+// nil and polling is all there is.
+func (w *watch) notify() (<-chan fsnotify.Event, func()) {
+	n, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, func() {}
+	}
+	done := make(chan struct{})
+	go func() { // errors (a full queue) are made good by polling
+		defer close(done)
+		for range n.Errors {
+		}
+	}()
+	for _, f := range w.files() {
+		_ = n.Add(filepath.Dir(f)) // one that can't be watched is polled
+	}
+	return n.Events, func() {
+		_ = n.Close()
+		<-done
+	}
+}
+
+func (w *watch) files() []string {
+	var out []string
+	if name, _ := w.src.file(); name != "" {
+		out = append(out, name)
+	}
+	if w.src.Home != "" {
+		out = append(out, filepath.Join(w.src.Home, ".env"))
+	}
+	return out
+}
+
+func (w *watch) concerns(name string) bool {
+	for _, f := range w.files() {
+		if filepath.Base(name) == filepath.Base(f) {
+			return true
+		}
+	}
+	return false
+}
+
+// content is a hash over the files and their modes.
+func (w *watch) content() (sum [sha256.Size]byte) {
+	h := sha256.New()
+	for _, name := range w.files() {
+		f, err := os.Open(name)
+		if err != nil {
+			_, _ = io.WriteString(h, "\x00"+err.Error())
+			continue
+		}
+		if info, err := f.Stat(); err == nil {
+			_, _ = io.WriteString(h, "\x01"+info.Mode().String())
+		}
+		_, _ = io.Copy(h, io.LimitReader(f, MaxFileBytes+1))
+		_ = f.Close()
+	}
+	h.Sum(sum[:0])
+	return sum
+}
+
+// look loads when the content is another than before.
+func (w *watch) look() {
+	if sum := w.content(); sum != w.seen {
+		w.load(sum)
+	}
+}
+
+func (w *watch) load(sum [sha256.Size]byte) {
+	w.seen = sum
+	c, r, err := Load(w.src)
+	if err != nil {
+		w.on(w.current, r, nil)
+		return
+	}
+	if changes := Diff(w.current, c); len(changes) > 0 {
+		w.current = c
+		w.on(c, r, changes)
+	}
+}
