@@ -115,6 +115,7 @@ type gather struct {
 	stop    string
 	usage   usage
 	size    int
+	said    bool // some text was streamed
 	event   event
 }
 
@@ -201,10 +202,17 @@ func (g *gather) begin(b block, data []byte) {
 func (g *gather) extend(b *gathered, d *blockDelta) {
 	switch d.Type {
 	case "text_delta":
-		if d.Text != "" {
-			b.text.WriteString(d.Text)
-			g.on(model.Delta{Text: d.Text})
+		if d.Text == "" {
+			return
 		}
+		// Two blocks of text are two paragraphs.
+		if said := d.Text; b.text.Len() == 0 && g.said {
+			g.on(model.Delta{Text: "\n\n" + said})
+		} else {
+			g.on(model.Delta{Text: said})
+		}
+		g.said = true
+		b.text.WriteString(d.Text)
 	case "thinking_delta":
 		if d.Thinking != "" {
 			b.text.WriteString(d.Thinking)

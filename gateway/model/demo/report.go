@@ -213,8 +213,8 @@ func describeAny(o outcome) string {
 		}
 		return head + ":\n\n" + block("", text)
 	}
-	if m := member(text, "message"); m != "" && len(text) < 400 {
-		return head + ": " + m + "\n\n" + block("json", pretty(text))
+	if m := member(text, "message"); m != "" && !strings.ContainsAny(strings.TrimPrefix(text, "{"), "{[") {
+		return head + ": " + m
 	}
 	return head + ":\n\n" + block("json", pretty(text))
 }

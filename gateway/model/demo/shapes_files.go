@@ -124,7 +124,7 @@ func fileShapes() []shape {
 			return s
 		}},
 		// write
-		{`(?:create|make|write|add|save)\s+` + reThe + `(?:new |text |empty )*file\s+(?:called |named )?` + reFile + `\s*(?:,?\s*(?:with|containing|that contains|that says|which says|saying)|:)\s*(?:the )?(?:(?:text|content|contents|words?)\b:?\s*)?(.+)`,
+		{`(?:create|make|write|add|save)\s+` + reThe + `(?:new |text |empty )*file\s+(?:called |named )?` + reFile + `\s*(?:,?\s*(?:with|containing|that contains|that says|which says|saying)\s*:?|:)\s*(?:the )?(?:(?:text|content|contents|words?)\b:?\s*)?(.+)`,
 			func(e *env, m []string) *step { s := write(e, m[1], unquote(m[2])); s.whole = fence(m[2]); return s }},
 		{`(?:create|make|touch)\s+` + reThe + `(?:new |text |empty )*file\s+(?:called |named )?` + reFile, func(e *env, m []string) *step { return write(e, m[1], "") }},
 		{`(?:write|save|put)\s+(?:in)?to\s+` + reThe + reNamed + reFile + `\s*:\s*(.+)`, func(e *env, m []string) *step {

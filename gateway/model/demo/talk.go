@@ -51,7 +51,7 @@ func talkShapes() []shape {
 		}},
 		{`(?:tell me a |another )?joke`, answer("Why did the daemon never finish its tea? It kept forking. (I know exactly one joke.)")},
 		{`(?:what(?:'s| is)|calculate|compute|how much is|work out)\s+(.+)`, func(e *env, m []string) *step { return sum(m[1]) }},
-		{`([\d\s.,+\-*/x×÷^%()]+)\s*=?`, func(e *env, m []string) *step { return sum(m[1]) }},
+		{`([\d\s.,+\-*/x×÷^%()]+(?:of[\d\s.]+)?)\s*=?`, func(e *env, m []string) *step { return sum(m[1]) }},
 		{`stop|cancel|never ?mind|abort|enough`, answer("Nothing of mine is running now. While I work, `/stop` stops me at once.")},
 		{`(?:yes|no|maybe|sure|yep|nope)`, answer("I asked nothing, or I forgot it: as a demo I don't follow a thread of questions. Tell me in one sentence what to do.")},
 	}
