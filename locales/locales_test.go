@@ -171,13 +171,24 @@ func TestCatalogs_EveryTextFills(t *testing.T) {
 	}
 }
 
-// usedKeys finds the keys that the project's code asks for: string literals given to T and N in files that import this
-// package. Keys that are put together with + count as a prefix.
-func usedKeys(t *testing.T) (exact map[string]string, prefixes []string) {
+// use is one place in the code that asks for a text.
+type use struct {
+	key    string
+	plural bool
+	args   []string // names of the arguments; nil when they can't be told from the source
+	where  string
+}
+
+// uses finds what the project's code asks for, in packages that import this one: calls of askers with a key as a literal followed by
+// arguments, and any other literal that looks like a key. A literal that ends in "." is the beginning of several.
+func uses(t *testing.T, groups map[string]bool) (out []use, prefixes []string) {
 	t.Helper()
-	exact = map[string]string{}
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
+	// Packages have short methods of their own in front of T and N.
+	askers := map[string]bool{"T": false, "t": false, "say": false, "N": true, "n": true} // true: with plural forms
+	importers := importers(t, root)
+	isKey := regexp.MustCompile(`^[a-z_]+(\.[a-z_]+)*\.?$`)
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -188,33 +199,52 @@ func usedKeys(t *testing.T) (exact map[string]string, prefixes []string) {
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
-		data, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(data), `"herald/locales"`) && filepath.Dir(path) != filepath.Join(root, "locales") {
-			return err
+		if !importers[filepath.Dir(path)] {
+			return nil
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, data, 0)
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, 0)
 		if err != nil {
 			return nil // another test's business
 		}
+		key := func(e ast.Expr, any bool) string {
+			lit, ok := e.(*ast.BasicLit)
+			if !ok || lit.Kind != token.STRING {
+				return ""
+			}
+			s, err := strconv.Unquote(lit.Value)
+			group, _, dotted := strings.Cut(s, ".")
+			if err != nil || !dotted || !groups[group] && !any || !isKey.MatchString(s) {
+				return ""
+			}
+			return s
+		}
+		called := map[ast.Expr]bool{}
 		ast.Inspect(file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || len(call.Args) == 0 {
-				return true
-			}
-			sel, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok || sel.Sel.Name != "T" && sel.Sel.Name != "N" {
-				return true
-			}
-			switch arg := call.Args[0].(type) {
-			case *ast.BasicLit:
-				if key, err := strconv.Unquote(arg.Value); err == nil {
-					exact[key] = sel.Sel.Name
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				sel, ok := n.Fun.(*ast.SelectorExpr)
+				if !ok {
+					return true
 				}
-			case *ast.BinaryExpr:
-				if lit, ok := arg.X.(*ast.BasicLit); ok {
-					if key, err := strconv.Unquote(lit.Value); err == nil {
-						prefixes = append(prefixes, key)
+				plural, asks := askers[sel.Sel.Name]
+				for i, arg := range n.Args {
+					k := key(arg, true)
+					if k == "" || strings.HasSuffix(k, ".") || !asks {
+						continue
 					}
+					called[arg] = true
+					rest := n.Args[i+1:]
+					if plural && len(rest) > 0 {
+						rest = rest[1:] // the count
+					}
+					out = append(out, use{key: k, plural: plural, args: argNames(rest), where: files.Position(n.Pos()).String()})
+				}
+			case *ast.BasicLit:
+				if k := key(n, false); strings.HasSuffix(k, ".") {
+					prefixes = append(prefixes, k)
+				} else if k != "" && !called[n] {
+					out = append(out, use{key: k, where: files.Position(n.Pos()).String()})
 				}
 			}
 			return true
@@ -222,31 +252,90 @@ func usedKeys(t *testing.T) (exact map[string]string, prefixes []string) {
 		return nil
 	})
 	require.NoError(t, err)
-	return exact, prefixes
+	return out, prefixes
 }
 
+// importers are the directories of packages that import this one, and this one itself.
+func importers(t *testing.T, root string) map[string]bool {
+	t.Helper()
+	out := map[string]bool{filepath.Join(root, "locales"): true}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if strings.Contains(string(data), `"herald/locales"`) {
+			out[filepath.Dir(path)] = true
+		}
+		return err
+	})
+	require.NoError(t, err)
+	return out
+}
+
+// argNames returns the names given to Str, Int, Float and Dur; nil when an argument is something else.
+func argNames(args []ast.Expr) []string {
+	names := []string{}
+	for _, a := range args {
+		call, ok := a.(*ast.CallExpr)
+		if !ok || len(call.Args) != 2 {
+			return nil
+		}
+		var made string
+		switch f := call.Fun.(type) {
+		case *ast.SelectorExpr:
+			made = f.Sel.Name
+		case *ast.Ident:
+			made = f.Name
+		}
+		lit, ok := call.Args[0].(*ast.BasicLit)
+		if !ok || !slices.Contains([]string{"Str", "Int", "Float", "Dur"}, made) {
+			return nil
+		}
+		name, _ := strconv.Unquote(lit.Value)
+		names = append(names, name)
+	}
+	return names
+}
+
+// Every text that the code asks for exists, and gets the arguments that it has placeholders for.
 func TestCatalogs_EveryUsedKeyExists(t *testing.T) {
 	en, err := readBundled("en")
 	require.NoError(t, err)
-	used, prefixes := usedKeys(t)
-	for key, method := range used {
-		if method == "N" {
-			require.Contains(t, en, key+".other", "used with N")
-		} else {
-			require.Contains(t, en, key, "used with T")
-		}
-	}
-	unused := 0
+	groups, bases := map[string]bool{}, map[string]bool{}
 	for key := range en {
+		group, _, _ := strings.Cut(key, ".")
+		groups[group] = true
 		b, _ := base(en, key)
-		if used[b] == "" && used[key] == "" && !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(key, p) }) {
-			unused++
-			if testing.Verbose() {
-				t.Logf("no code uses %s", key)
+		bases[b] = true
+	}
+	all, prefixes := uses(t, groups)
+	used := map[string]bool{}
+	for _, u := range all {
+		used[u.key] = true
+		key := u.key
+		if u.plural {
+			key += ".other"
+		}
+		if en[key] == "" && (u.plural || !bases[key]) {
+			t.Errorf("%s: there is no text %s", u.where, key)
+			continue
+		}
+		for _, ph := range placeholders(en[key]) {
+			name, _, _ := strings.Cut(strings.Trim(ph, "{}"), ":")
+			if u.args != nil && !slices.Contains(u.args, name) && !(u.plural && name == "n") {
+				t.Errorf("%s: %s wants {%s}, and gets %v", u.where, key, name, u.args)
 			}
 		}
 	}
-	t.Logf("%d keys are not used by code yet", unused)
+	unused := 0
+	for b := range bases {
+		if !used[b] && !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(b, p) }) {
+			unused++
+			t.Logf("warning: no code uses %s", b)
+		}
+	}
+	t.Logf("%d of %d texts are not used", unused, len(bases))
 }
 
 func TestPrinter_T(t *testing.T) {

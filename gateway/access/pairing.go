@@ -48,7 +48,7 @@ var (
 	ErrWrongCode = errors.New("no pairing request has this code; it may have run out (codes live for one hour)")
 )
 
-// TooSoonError says that the user asked a short while ago.
+// TooSoonError says that the user asked a short while ago, and how long to wait.
 type TooSoonError struct{ Wait time.Duration }
 
 // Error names the time to wait.
@@ -67,7 +67,7 @@ func (e *LockedError) Error() string {
 // Code is a pairing code. It prints as "***"; Reveal gives the text for the person.
 type Code struct{ text string }
 
-// Reveal returns the code for the message to its user. It must not be logged.
+// Reveal returns the code, for the message to its user. It must not be logged.
 func (c Code) Reveal() string { return c.text }
 
 // String returns "***".

@@ -35,6 +35,7 @@ func TestLoad_NothingSet(t *testing.T) {
 	require.Equal(t, 1800*time.Second, c.Agent.Timeout)
 	require.Equal(t, 800*time.Millisecond, c.Streaming.EditInterval)
 	require.Equal(t, " ▉", c.Streaming.Cursor)
+	require.Equal(t, Rate{On: true}, c.Platforms.Telegram.RateLimit)
 	require.Equal(t, Bytes(128<<20), c.Gateway.MaxInboundMedia)
 	require.True(t, c.Platforms.Web.On())
 	require.False(t, c.Platforms.Telegram.On())
@@ -55,7 +56,7 @@ func TestLoad_BenchmarkEnvironment(t *testing.T) {
 	require.Equal(t, "1234:abc", tg.Token.Reveal())
 	require.Equal(t, "http://127.0.0.1:9999", tg.BaseURL)
 	require.Equal(t, []string{"*"}, tg.AllowFrom)
-	require.Equal(t, Rate{Off: true}, tg.RateLimit)
+	require.Equal(t, Rate{}, tg.RateLimit)
 	require.Equal(t, "env HERALD_TELEGRAM_ALLOW_FROM", r.Origin("platforms.telegram.allow_from").String())
 	require.Equal(t, Choice{Provider: "openai", Name: "fake", BaseURL: "http://127.0.0.1:8888/v1", APIKey: NewSecret("sk-test"), Reason: "OPENAI_API_KEY is set"}, c.ModelChoice())
 }
@@ -141,6 +142,18 @@ func TestLoad_Problems(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestLoad_Merge(t *testing.T) {
+	c, _, err := Load(Source{Home: home(t, "display:\n  platforms:\n    web: &base {tool_progress: new, streaming: false}\n    slack: {<<: *base, streaming: true}\n", "")})
+	require.NoError(t, err)
+	require.Equal(t, "new", *c.Display.Platforms["slack"].ToolProgress)
+	require.True(t, *c.Display.Platforms["slack"].Streaming, "a key of its own wins over a merged one")
+	require.False(t, *c.Display.Platforms["web"].Streaming)
+	for _, text := range []string{"log: {<<: 3}", "a: &a {x: 1}\nlog: {<<: *a, <<: *a}", "log: &l {<<: *l}", "? [a]\n: b"} {
+		_, _, err := Load(Source{Home: home(t, text, "")})
+		require.Error(t, err, text)
 	}
 }
 

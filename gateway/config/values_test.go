@@ -76,7 +76,7 @@ func TestParseBytes(t *testing.T) {
 }
 
 func TestParseRate(t *testing.T) {
-	for in, want := range map[string]Rate{"on": {}, "OFF": {Off: true}, "false": {Off: true}, "0.5": {PerSecond: 0.5}, "30": {PerSecond: 30}} {
+	for in, want := range map[string]Rate{"on": {On: true}, "OFF": {}, "false": {}, "0.5": {On: true, PerSecond: 0.5}, "30": {On: true, PerSecond: 30}} {
 		got, err := ParseRate(in)
 		require.NoError(t, err, in)
 		require.Equal(t, want, got, in)

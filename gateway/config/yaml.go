@@ -169,7 +169,8 @@ func (d *decoder) pairs(n *yaml.Node, path string, depth int) (keys, values []*y
 		switch {
 		case key == nil || key.Kind != yaml.ScalarNode:
 			d.report.errorf(path, d.at(n.Content[i].Line), "a key must be a plain word")
-		case key.Tag == "!!merge":
+		case key.Tag == "!!merge" && seen["<<"] == 0: // one only: more could multiply without end
+			seen["<<"] = max(key.Line, 1)
 			merges = append(merges, n.Content[i+1])
 		case seen[key.Value] != 0:
 			d.report.errorf(join(path, key.Value), d.at(key.Line), "stands twice; the first is in line %d", seen[key.Value])
