@@ -111,7 +111,7 @@ type gather struct {
 	m       *Model
 	on      func(model.Delta)
 	started bool
-	blocks  []gathered
+	blocks  []*gathered
 	stop    string
 	usage   usage
 	size    int
@@ -154,7 +154,7 @@ func (g *gather) add(data []byte) (stop bool, err error) {
 		if g.size += len(data); g.size > maxAnswer {
 			return false, g.m.client.Errorf(model.Invalid, "the answer is larger than any sensible one")
 		}
-		g.extend(&g.blocks[e.Index], e.Delta)
+		g.extend(g.blocks[e.Index], e.Delta)
 	case "message_delta":
 		if e.Delta != nil && e.Delta.StopReason != "" {
 			g.stop = e.Delta.StopReason
@@ -179,8 +179,8 @@ func (g *gather) add(data []byte) (stop bool, err error) {
 
 // begin opens a block. Most come empty and grow; some are complete at once.
 func (g *gather) begin(b block, data []byte) {
-	g.blocks = append(g.blocks, gathered{block: b})
-	n := &g.blocks[len(g.blocks)-1]
+	n := &gathered{block: b}
+	g.blocks = append(g.blocks, n)
 	switch b.Type {
 	case "text":
 		g.extend(n, &blockDelta{Type: "text_delta", Text: b.Text})
@@ -274,8 +274,7 @@ func (g *gather) response() (model.Response, error) {
 	var text, thoughts strings.Builder
 	back := replay{Provider: "anthropic", Model: g.m.o.Model}
 	thought := false
-	for i := range g.blocks {
-		b := &g.blocks[i]
+	for _, b := range g.blocks {
 		s := b.text.String()
 		switch b.Type {
 		case "text":

@@ -3,7 +3,9 @@ package demo
 import "strings"
 
 func memoryShapes() []shape {
-	search := func(what string) *step { return once("session_search", field{"query", unquote(strings.TrimRight(what, "?! "))}) }
+	search := func(what string) *step {
+		return once("session_search", field{"query", unquote(strings.TrimRight(what, "?! "))})
+	}
 	remember := func(what string) *step {
 		what = strings.TrimSpace(unquote(what))
 		target, content := about(what)

@@ -28,7 +28,9 @@ func imageName(s string) bool {
 }
 
 func webShapes() []shape {
-	search := func(e *env, m []string) *step { return once("web_search", field{"query", unquote(strings.TrimRight(m[1], "?! "))}) }
+	search := func(e *env, m []string) *step {
+		return once("web_search", field{"query", unquote(strings.TrimRight(m[1], "?! "))})
+	}
 	extract := func(e *env, m []string) *step {
 		var urls []string
 		for _, u := range addresses().FindAllString(m[0], 16) {

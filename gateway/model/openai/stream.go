@@ -178,7 +178,7 @@ type call struct {
 	index int // -1 when the server gave none
 	id    string
 	name  string
-	args  strings.Builder
+	args  []byte
 	extra json.RawMessage
 }
 
@@ -211,7 +211,7 @@ func (g *gather) add(data []byte) error {
 	if ch.Message != nil {
 		d = ch.Message
 	}
-	if err := g.delta(d); err != nil {
+	if err := g.delta(d, ch.Message != nil); err != nil {
 		return err
 	}
 	if ch.FinishReason != "" {
@@ -231,7 +231,7 @@ func (g *gather) add(data []byte) error {
 	return nil
 }
 
-func (g *gather) delta(d *delta) error {
+func (g *gather) delta(d *delta, whole bool) error {
 	thought := string(d.ReasoningContent)
 	if thought != "" {
 		g.content = true
@@ -255,7 +255,7 @@ func (g *gather) delta(d *delta) error {
 		g.say("", d.Refusal)
 	}
 	for i := range d.ToolCalls {
-		if err := g.call(&d.ToolCalls[i]); err != nil {
+		if err := g.call(&d.ToolCalls[i], whole); err != nil {
 			return err
 		}
 	}
@@ -274,14 +274,14 @@ func (g *gather) say(thought, said string) {
 }
 
 // call adds a piece of a tool call. Pieces belong together by index; servers that give none, or one index
-// for all, tell calls apart by a new id.
-func (g *gather) call(d *callDelta) error {
+// for all, tell calls apart by a new id. A whole answer lists whole calls.
+func (g *gather) call(d *callDelta, whole bool) error {
 	var c *call
 	index := -1
 	if d.Index != nil {
 		index = *d.Index
 	}
-	for i := len(g.calls) - 1; i >= 0; i-- {
+	for i := len(g.calls) - 1; i >= 0 && !whole; i-- {
 		if g.calls[i].index == index {
 			c = &g.calls[i]
 			break
@@ -291,7 +291,7 @@ func (g *gather) call(d *callDelta) error {
 		c = nil
 	}
 	if c != nil && index < 0 && d.ID == "" && d.Function.Name != "" && c.name != "" {
-		c = nil // a whole answer lists its calls without an index
+		c = nil
 	}
 	if c == nil {
 		if len(g.calls) >= maxCalls {
@@ -313,7 +313,7 @@ func (g *gather) call(d *callDelta) error {
 	if g.size += len(d.Function.Arguments); g.size > maxText+maxArguments {
 		return g.m.client.Errorf(model.Invalid, "the arguments of the tool calls are larger than any sensible ones")
 	}
-	c.args.WriteString(string(d.Function.Arguments))
+	c.args = append(c.args, d.Function.Arguments...)
 	return nil
 }
 
@@ -346,7 +346,7 @@ func (g *gather) response() (model.Response, error) {
 			}
 			back.Extra[c.id] = c.extra
 		}
-		r.ToolCalls = append(r.ToolCalls, model.ToolCall{ID: c.id, Name: c.name, Arguments: c.args.String()})
+		r.ToolCalls = append(r.ToolCalls, model.ToolCall{ID: c.id, Name: c.name, Arguments: string(c.args)})
 	}
 	if g.content && len(r.ToolCalls) > 0 {
 		back.ReasoningContent = r.Reasoning
