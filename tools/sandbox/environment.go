@@ -81,6 +81,8 @@ type Files interface {
 	WriteFile(ctx context.Context, path string, data []byte, mode fs.FileMode) error
 	// MkdirAll makes a directory and its parents; existing ones are kept as they are.
 	MkdirAll(ctx context.Context, dir string, mode fs.FileMode) error
+	// Chmod sets the permission bits of a file, following links.
+	Chmod(ctx context.Context, path string, mode fs.FileMode) error
 	// Remove deletes one file, link or empty directory.
 	Remove(ctx context.Context, path string) error
 	// Rename moves a file and refuses to replace an existing target.

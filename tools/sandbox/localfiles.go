@@ -247,6 +247,14 @@ func (localFiles) MkdirAll(ctx context.Context, dir string, mode fs.FileMode) er
 	return os.MkdirAll(dir, mode)
 }
 
+// Chmod implements Files.
+func (localFiles) Chmod(ctx context.Context, path string, mode fs.FileMode) error {
+	if err := check(ctx, path); err != nil {
+		return err
+	}
+	return os.Chmod(path, mode.Perm()|mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky))
+}
+
 // Remove implements Files.
 func (localFiles) Remove(ctx context.Context, path string) error {
 	if err := check(ctx, path); err != nil {
