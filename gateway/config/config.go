@@ -91,6 +91,7 @@ type Tools struct {
 type ToolOutput struct {
 	MaxChars     int `yaml:"max_result_size_chars" default:"100000" min:"1000" max:"10000000" doc:"characters of a result that stay in the conversation; the rest goes to a file"`
 	TurnMaxChars int `yaml:"turn_budget_chars" default:"200000" min:"1000" max:"100000000" doc:"characters that the results of one model answer's calls may have together; the longest go to files first"`
+	MaxBytes     int `yaml:"max_bytes" default:"50000" min:"1000" max:"10000000" doc:"bytes of a command's output that its result holds, from its beginning and end; the rest goes to a file" reload:"restart"`
 	PreviewChars int `yaml:"preview_chars" default:"1500" min:"0" max:"100000" doc:"characters of a result that went to a file which stay in the conversation"`
 }
 
