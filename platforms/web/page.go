@@ -83,6 +83,5 @@ func (p *page) serveStatic(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", types[path.Ext(r.PathValue("file"))])
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	h.Set("X-Content-Type-Options", "nosniff")
 	_, _ = w.Write(b)
 }

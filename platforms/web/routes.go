@@ -42,6 +42,7 @@ func (a *Adapter) routes() map[string]http.Handler {
 // hostOnly checks the host alone: static files hold no secret.
 func (a *Adapter) hostOnly(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if err := a.door.checkHost(r); err != nil {
 			a.refuse(w, r, http.StatusMisdirectedRequest, "host", err)
 			return
@@ -54,7 +55,6 @@ func (a *Adapter) hostOnly(next http.HandlerFunc) http.Handler {
 func (a *Adapter) guard(next http.HandlerFunc, document bool) http.Handler {
 	return a.hostOnly(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")

@@ -39,7 +39,7 @@ const chat = (id) => `/chats/${encodeURIComponent(id)}`;
 export const login = (password) => call("POST", "/login", { password });
 export const logout = () => call("POST", "/logout", {});
 export const bootstrap = () => call("GET", "/bootstrap");
-export const chats = () => call("GET", "/chats");
+export const chats = (limit = 0) => call("GET", `/chats${limit ? `?limit=${limit}` : ""}`);
 export const history = (id, before = 0) => call("GET", `${chat(id)}/messages${before ? `?before=${before}` : ""}`);
 export const retry = (id, seq) => call("POST", `${chat(id)}/messages/${seq}/retry`, {});
 export const click = (id, press) => call("POST", `${chat(id)}/clicks`, press);

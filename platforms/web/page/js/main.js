@@ -17,8 +17,10 @@ async function start() {
     boot = await api.bootstrap();
   } catch (err) {
     if (err.status === 401) return showLogin();
+    $("app").hidden = false;
     status("lost");
-    setTimeout(start, 2000);
+    if (err.status) toast(err.message, "bad");
+    setTimeout(start, 3000);
     return;
   }
   $("login").hidden = true;
@@ -28,7 +30,7 @@ async function start() {
   state.epoch = api.cursor(boot.cursor).epoch;
   $("version").textContent = [boot.name, boot.version].filter(Boolean).join(" ");
   $("logout").hidden = !boot.locked;
-  state.takeChats(boot.chats);
+  state.takeChats(boot);
   status("live");
   feed.start(boot.cursor);
   route();
@@ -199,7 +201,7 @@ async function act(name, el, text) {
       el.disabled = true;
       try {
         const { message } = await api.retry(state.current, Number(el.dataset.seq));
-        state.takeMessage(message, Number.MAX_SAFE_INTEGER, state.epoch);
+        state.takeMessage(message, state.chat(message.chat).messages.get(message.seq)?.n ?? 0, state.epoch);
         state.changed("messages");
       } catch (err) { failed(err); }
       el.disabled = false;
@@ -239,7 +241,7 @@ const feed = new Feed({
         if (data.chat === state.current) state.changed("messages");
         return;
       }
-      case "removed": return state.remove(data.chat, data.seq);
+      case "removed": return state.remove(data.chat, data.seq, n);
       case "typing":
         state.chat(data.chat).typingUntil = data.for_ms ? Date.now() + data.for_ms : 0;
         if (!data.for_ms) state.chat(data.chat).awaitUntil = 0;
@@ -268,7 +270,7 @@ const feed = new Feed({
 /** What was missed can't be told one by one: load it. */
 async function reload() {
   try {
-    state.takeChats((await api.chats()).chats);
+    state.takeChats(await api.chats());
     if (state.current) await open(state.current);
   } catch (err) {
     failed(err);
@@ -351,7 +353,13 @@ function draw() {
 }
 
 fillIcons();
-initSidebar({ newChat });
+initSidebar({
+  newChat,
+  async allChats() {
+    try { state.takeChats(await api.chats(1000)); } catch (err) { failed(err); }
+  },
+});
+if (/Mac|iPhone|iPad/.test(navigator.platform)) document.querySelector("#new-chat kbd").textContent = "⌘ K";
 initThread({ act, older });
 initComposer(submit);
 showTheme();

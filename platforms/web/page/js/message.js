@@ -75,14 +75,17 @@ function buttonsOf(view) {
   return box;
 }
 
-function action(name, label, glyph, data = {}) {
-  return h("button", { type: "button", class: "act", title: label, "aria-label": label, data: { action: name, ...data } }, icon(glyph));
+function action(name, label, glyph, data = {}, named = false) {
+  return h("button", {
+    type: "button", class: named ? "act named" : "act", title: label, "aria-label": label, data: { action: name, ...data },
+  }, icon(glyph), named ? label : null);
 }
 
 /** A message of the server. opts: superseded (a newer one of the agent follows), quote (show what it answers). */
 export function updateMessage(el, view, opts) {
-  const mark = JSON.stringify([view, opts]);
-  if (el.mark === mark) return el;
+  const mark = `${opts.superseded} ${opts.quote}`;
+  if (el.view === view && el.mark === mark) return el; // the state keeps a view until there is a newer one
+  el.view = view;
   el.mark = mark;
   const light = view.progress || (view.interim && opts.superseded);
   const wanted = light ? "progress" : view.from;
@@ -120,7 +123,7 @@ function userMessage(el, view) {
     h("span", { class: "sr", text: "You wrote:" }),
     ...(view.files?.length ? [filesOf(view.files)] : []),
     ...(text ? [h("div", { class: command ? "bubble command" : "bubble", text: view.text })] : []),
-    view.pending ? failure("Not delivered.", [action("resend", "Try again", "retry", { seq: view.seq })]) : meta(view, action("copy", "Copy message", "copy"), icon("check")),
+    view.pending ? failure("Not delivered.", [action("resend", "Retry", "retry", { seq: view.seq }, true)]) : meta(view, action("copy", "Copy message", "copy"), icon("check")),
   );
 }
 
@@ -152,9 +155,10 @@ function failure(text, actions) {
 
 /** A message that is on its way. */
 export function updateOutgoing(el, o) {
-  const mark = JSON.stringify([o.state, o.error, o.text, o.files.length, o.lost]);
+  const mark = `${o.state} ${o.error}`;
   if (el.mark !== mark) {
     el.mark = mark;
+    el.view = null;
     el.dataset.kind = "outgoing";
     el.className = `msg user ${o.state}`;
     el.copyText = o.text;
@@ -166,7 +170,7 @@ export function updateOutgoing(el, o) {
       o.state === "sending"
         ? h("div", { class: "meta on" }, icon("clock"), h("span", { class: "share", text: "Sending…" }), o.files.length ? h("progress", { max: "1", value: "0", "aria-label": "Upload" }) : null)
         : failure(o.lost && !o.files.length ? `${o.error} Its files must be attached again.` : o.error, [
-          !o.lost || o.files.length ? action("again", "Try again", "retry", { id: o.id }) : null,
+          !o.lost || o.files.length ? action("again", "Retry", "retry", { id: o.id }, true) : null,
           action("rewrite", "Edit", "edit", { id: o.id }),
           action("discard", "Discard", "bin", { id: o.id }),
         ].filter(Boolean)),

@@ -12,6 +12,8 @@ function group(at) {
   return "Older";
 }
 
+let showAll = () => {};
+
 export function renderChats() {
   const nav = $("chats");
   const focused = nav.contains(document.activeElement) ? document.activeElement.dataset.chat : null;
@@ -34,6 +36,7 @@ export function renderChats() {
       "aria-current": c.id === state.current ? "page" : undefined,
     }, h("span", { class: "chat-title", text: c.title || "New chat" }), unread ? h("span", { class: "badge" }, h("span", { class: "sr", text: "unread" })) : null)));
   }
+  if (state.more) parts.push(h("button", { type: "button", class: "more-chats", text: "Show all", onclick: showAll }));
   if (!parts.length) parts.push(h("p", { class: "no-chats", text: "Your conversations appear here." }));
   nav.replaceChildren(...parts);
   if (focused) nav.querySelector(`[data-chat="${focused}"]`)?.focus();
@@ -60,7 +63,8 @@ function settleInert() {
   document.querySelector(".main").inert = narrow.matches && drawerOpen();
 }
 
-export function initSidebar({ newChat }) {
+export function initSidebar({ newChat, allChats }) {
+  showAll = allChats;
   $("open-sidebar").addEventListener("click", () => openDrawer(true));
   $("close-sidebar").addEventListener("click", () => openDrawer(false));
   $("scrim").addEventListener("click", () => openDrawer(false));

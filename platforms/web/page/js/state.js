@@ -12,6 +12,7 @@ class Chat {
     this.seq = 0;
     this.from = "";
     this.messages = new Map(); // seq to { view, n, heard }
+    this.gone = new Map(); // seq of a deleted message to the number of its removal
     this.loaded = false;
     this.more = false;
     this.typingUntil = 0;
@@ -32,6 +33,7 @@ class Chat {
 export const state = Object.assign(new EventTarget(), {
   name: document.documentElement.dataset.name,
   chats: new Map(),
+  more: false, // there are chats that are not in the list
   current: null, // a chat id; null is a chat that has no message yet
   commands: [],
   limits: { text: 1 << 20, upload: 128 << 20, files: 10 },
@@ -52,8 +54,9 @@ export const state = Object.assign(new EventTarget(), {
   },
 
   /** Takes a list of chats from the server. */
-  takeChats(list) {
-    for (const v of list) {
+  takeChats({ chats, more }) {
+    this.more = more;
+    for (const v of chats) {
       const c = this.chat(v.id);
       if (v.seq < c.seq) continue;
       Object.assign(c, { title: v.title, preview: v.preview, from: v.from, seq: v.seq, at: Date.parse(v.at) });
@@ -67,7 +70,7 @@ export const state = Object.assign(new EventTarget(), {
     if (epoch !== this.epoch) this.newEpoch(epoch);
     const c = this.chat(view.chat);
     const known = c.messages.get(view.seq);
-    if (known && known.n > n) return false;
+    if (known && known.n > n || c.gone.get(view.seq) > n) return false;
     c.messages.set(view.seq, { view, n, heard: live ? Date.now() : 0 });
     if (view.client && !view.pending) this.outbox = this.outbox.filter((o) => !(o.chat === view.chat && o.id === view.client));
     if (view.seq >= c.seq) {
@@ -96,11 +99,15 @@ export const state = Object.assign(new EventTarget(), {
   /** The server was started anew: numbers of before say nothing about those of now. */
   newEpoch(epoch) {
     this.epoch = epoch;
-    for (const c of this.chats.values()) for (const m of c.messages.values()) m.n = 0;
+    for (const c of this.chats.values()) {
+      c.gone.clear();
+      for (const m of c.messages.values()) m.n = 0;
+    }
   },
 
-  remove(id, seq) {
+  remove(id, seq, n) {
     this.chat(id).messages.delete(seq);
+    this.chat(id).gone.set(seq, n);
     this.changed("messages");
   },
 
