@@ -24,6 +24,7 @@ type Adapter struct {
 	health health
 	gate   *gate
 	own    *ownMessages
+	albums albumVerdicts
 	sink   atomic.Pointer[platforms.Sink]
 
 	movedMu sync.Mutex

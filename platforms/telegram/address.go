@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"context"
 	"strconv"
 	"strings"
 	"time"
@@ -18,15 +17,19 @@ const generalTopic = 1
 // addressOf returns where an answer to m goes. A thread id counts only in topics: in other groups it is
 // just the root of a chain of replies.
 func (a *Adapter) addressOf(m *models.Message) platforms.Address {
-	at := a.addressOfChat(m.Chat.ID)
-	if m.IsTopicMessage && m.MessageThreadID > generalTopic {
-		at.Thread = platforms.ThreadID(strconv.Itoa(m.MessageThreadID))
+	thread := 0
+	if m.IsTopicMessage {
+		thread = m.MessageThreadID
 	}
-	return at
+	return a.addressOfThread(m.Chat.ID, thread)
 }
 
-func (a *Adapter) addressOfChat(chat int64) platforms.Address {
-	return platforms.Address{Platform: Platform, Account: a.s.account.ID, Chat: platforms.ChatID(strconv.FormatInt(chat, 10))}
+func (a *Adapter) addressOfThread(chat int64, thread int) platforms.Address {
+	at := platforms.Address{Platform: Platform, Account: a.s.account.ID, Chat: platforms.ChatID(strconv.FormatInt(chat, 10))}
+	if thread > generalTopic {
+		at.Thread = platforms.ThreadID(strconv.Itoa(thread))
+	}
+	return at
 }
 
 func chatType(c models.Chat) platforms.ChatType {
@@ -75,67 +78,4 @@ func when(unix int) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(int64(unix), 0).UTC()
-}
-
-// events turns updates into events, in order. An update that makes none is counted. The error is ctx's,
-// from waiting to learn the bot's own name, which only groups need.
-func (a *Adapter) events(ctx context.Context, updates []models.Update) ([]platforms.Event, error) {
-	events := make([]platforms.Event, 0, len(updates))
-	albums := map[string]int{} // chat and group: index in events
-	for i := range updates {
-		u := &updates[i]
-		if a.needsName(u) {
-			wait, cancel := context.WithTimeout(ctx, a.s.PollMargin)
-			err := a.me.wait(wait)
-			cancel()
-			if err != nil {
-				return nil, err
-			}
-		}
-		made, reason := a.convert(u)
-		if len(made) == 0 {
-			a.s.Metrics.Dropped(reason)
-			a.s.Log.Debug().Int64("update", u.ID).Str("reason", reason).Msg("update makes no event")
-			continue
-		}
-		if key := albumKey(u.Message); key != "" {
-			if at, ok := albums[key]; ok {
-				mergeAlbum(&events[at], made[0])
-				continue
-			}
-			albums[key] = len(events)
-		}
-		events = append(events, made...)
-	}
-	return events, nil
-}
-
-func (a *Adapter) needsName(u *models.Update) bool {
-	for _, m := range []*models.Message{u.Message, u.EditedMessage, u.ChannelPost} {
-		if m != nil && m.Chat.Type != models.ChatTypePrivate {
-			return true
-		}
-	}
-	return false
-}
-
-func albumKey(m *models.Message) string {
-	if m == nil || m.MediaGroupID == "" {
-		return ""
-	}
-	return strconv.FormatInt(m.Chat.ID, 10) + "/" + m.MediaGroupID
-}
-
-// mergeAlbum adds the pictures and the caption of one more update to an album's event. One addressed
-// caption speaks for all pictures.
-func mergeAlbum(into *platforms.Event, more platforms.Event) {
-	into.Message.Attachments = append(into.Message.Attachments, more.Message.Attachments...)
-	if more.Message.Text != "" {
-		if into.Message.Text != "" {
-			into.Message.Text += "\n"
-		}
-		into.Message.Text += more.Message.Text
-	}
-	into.Addressed = into.Addressed || more.Addressed
-	into.Observed = into.Observed && more.Observed
 }

@@ -39,11 +39,17 @@ func (c *call) sent() bool { return c.reached.Load() && !c.broken.Load() }
 
 type callKey struct{}
 
+// unbounded is how long a call may take whose caller sets no deadline.
+const unbounded = 2 * time.Minute
+
 // newCall returns a context that the recorder fills the call through. The context ends after timeout; 0
 // keeps ctx's own deadline.
 func (a *Adapter) newCall(ctx context.Context, timeout time.Duration) (*call, context.Context, context.CancelFunc) {
 	c := &call{}
 	ctx = context.WithValue(ctx, callKey{}, c)
+	if _, bounded := ctx.Deadline(); timeout == 0 && !bounded {
+		timeout = unbounded
+	}
 	if timeout > 0 {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		return c, ctx, cancel

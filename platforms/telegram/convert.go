@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,14 +23,13 @@ const (
 	dropUnsupported = "unsupported"
 )
 
-// convert turns one update into events, or says why there are none. It makes no request.
-func (a *Adapter) convert(u *models.Update) ([]platforms.Event, string) {
+// convert turns one update into events, or says why there are none. It makes no request. v is the verdict
+// on the update's message.
+func (a *Adapter) convert(u *models.Update, v verdict) ([]platforms.Event, string) {
 	id := platforms.EventID(strconv.FormatInt(u.ID, 10))
-	switch {
-	case u.Message != nil:
-		return a.convertMessage(id, u.Message)
-	case u.ChannelPost != nil:
-		return a.convertMessage(id, u.ChannelPost)
+	switch m := messageOf(u); {
+	case m != nil:
+		return a.convertMessage(id, m, v)
 	case u.EditedMessage != nil:
 		return a.convertEdit(id, u.EditedMessage)
 	case u.CallbackQuery != nil:
@@ -57,7 +57,15 @@ func (a *Adapter) envelope(id platforms.EventID, m *models.Message) platforms.Ev
 	return e
 }
 
-func (a *Adapter) convertMessage(id platforms.EventID, m *models.Message) ([]platforms.Event, string) {
+// messageOf returns the new message of an update, or nil.
+func messageOf(u *models.Update) *models.Message {
+	if u.Message != nil {
+		return u.Message
+	}
+	return u.ChannelPost
+}
+
+func (a *Adapter) convertMessage(id platforms.EventID, m *models.Message, verdict verdict) ([]platforms.Event, string) {
 	me := a.me.profile()
 	if m.From != nil && m.From.ID == me.id && m.SenderChat == nil {
 		return nil, dropBot // our own words come back in channels
@@ -65,7 +73,6 @@ func (a *Adapter) convertMessage(id platforms.EventID, m *models.Message) ([]pla
 	if m.MigrateToChatID != 0 {
 		a.follow(m.Chat.ID, m.MigrateToChatID)
 	}
-	verdict := a.judge(m, me)
 	if verdict.drop != "" {
 		return nil, verdict.drop
 	}
@@ -78,11 +85,8 @@ func (a *Adapter) convertMessage(id platforms.EventID, m *models.Message) ([]pla
 	if thing := describe(m); thing != "" {
 		e.Message.Text = strings.TrimSpace(e.Message.Text + "\n" + thing)
 	}
-	if e.Message.Text == "" && len(e.Message.Attachments) == 0 && !verdict.named {
-		if m.Text == "" && m.Caption == "" {
-			return nil, dropService
-		}
-		return nil, dropEmpty
+	if e.Message.Text == "" && len(e.Message.Attachments) == 0 {
+		return nil, dropService
 	}
 	if from := forwardedFrom(m.ForwardOrigin); from != "" {
 		e.Message.Text = strings.TrimSpace("[forwarded from " + from + "]\n" + e.Message.Text)
@@ -98,6 +102,9 @@ func (a *Adapter) convertEdit(id platforms.EventID, m *models.Message) ([]platfo
 	verdict := a.judge(m, me)
 	if verdict.drop != "" {
 		return nil, verdict.drop
+	}
+	if verdict.text == "" {
+		return nil, dropEmpty // a live location moves, a picture is replaced
 	}
 	e := a.envelope(id, m)
 	e.At = when(max(m.EditDate, m.Date))
@@ -118,7 +125,8 @@ func (a *Adapter) convertClick(id platforms.EventID, q *models.CallbackQuery) ([
 		click.MessageID = platforms.MessageID(strconv.Itoa(m.ID))
 	case q.Message.InaccessibleMessage != nil && q.Message.InaccessibleMessage.Chat.ID != 0:
 		m := q.Message.InaccessibleMessage
-		e.Address, e.ChatType, e.ChatName = a.addressOfChat(m.Chat.ID), chatType(m.Chat), chatName(m.Chat)
+		thread, _ := a.own.find(m.Chat.ID, m.MessageID)
+		e.Address, e.ChatType, e.ChatName = a.addressOfThread(m.Chat.ID, thread), chatType(m.Chat), chatName(m.Chat)
 		click.MessageID = platforms.MessageID(strconv.Itoa(m.MessageID))
 	default:
 		return nil, dropUnsupported // an inline message, which we never make
@@ -130,8 +138,12 @@ func (a *Adapter) convertClick(id platforms.EventID, q *models.CallbackQuery) ([
 // convertReaction makes one event for each emoji that came or went. The first carries the update's id, the
 // others the id with a running number behind it.
 func (a *Adapter) convertReaction(id platforms.EventID, r *models.MessageReactionUpdated) ([]platforms.Event, string) {
+	thread, own := a.own.find(r.Chat.ID, r.MessageID)
+	if r.Chat.Type != models.ChatTypePrivate && !a.allows(r.Chat.ID) && !own {
+		return nil, dropChat
+	}
 	base := platforms.Event{
-		Address: a.addressOfChat(r.Chat.ID), ChatType: chatType(r.Chat), ChatName: chatName(r.Chat), At: when(r.Date),
+		Address: a.addressOfThread(r.Chat.ID, thread), ChatType: chatType(r.Chat), ChatName: chatName(r.Chat), At: when(r.Date),
 	}
 	if r.User != nil {
 		base.Sender = userOf(*r.User)
@@ -141,7 +153,6 @@ func (a *Adapter) convertReaction(id platforms.EventID, r *models.MessageReactio
 	} else if r.ActorChat != nil {
 		base.Sender = platforms.User{Name: chatName(*r.ActorChat), Username: r.ActorChat.Username}
 	}
-	own := a.own.contains(r.Chat.ID, r.MessageID)
 	base.Addressed = own
 	before, after := emojis(r.OldReaction), emojis(r.NewReaction)
 	var events []platforms.Event
@@ -155,12 +166,12 @@ func (a *Adapter) convertReaction(id platforms.EventID, r *models.MessageReactio
 		events = append(events, e)
 	}
 	for _, emoji := range before {
-		if !contains(after, emoji) {
+		if !slices.Contains(after, emoji) {
 			add(emoji, true)
 		}
 	}
 	for _, emoji := range after {
-		if !contains(before, emoji) {
+		if !slices.Contains(before, emoji) {
 			add(emoji, false)
 		}
 	}
@@ -183,15 +194,6 @@ func emojis(reactions []models.ReactionType) []string {
 		}
 	}
 	return out
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // quoteOf returns what m answers. The root of a topic, which Telegram names as the answered message of

@@ -52,10 +52,18 @@ func decodeUpdates(raw []byte) (updates []models.Update, skipped []skippedUpdate
 	return updates, skipped, nil
 }
 
-// decodeUpdate reads one update. On an error the id is set as far as it could be read.
+// decodeUpdate reads one update. Of a message with a part that is unreadable (a type that is newer than the
+// library) it reads the rest. On an error the id is set as far as it could be read.
 func decodeUpdate(raw []byte) (models.Update, error) {
 	var update models.Update
-	if err := json.Unmarshal(raw, &update); err != nil {
+	err := json.Unmarshal(raw, &update)
+	if err != nil {
+		if essence, ok := essential(raw); ok {
+			update = models.Update{}
+			err = json.Unmarshal(essence, &update)
+		}
+	}
+	if err != nil {
 		var id struct {
 			ID int64 `json:"update_id"`
 		}
@@ -66,6 +74,37 @@ func decodeUpdate(raw []byte) (models.Update, error) {
 		return models.Update{}, fmt.Errorf("update without an id")
 	}
 	return update, nil
+}
+
+// essentials are the fields of a message that it can't be understood without.
+var essentials = []string{
+	"message_id", "message_thread_id", "is_topic_message", "from", "sender_chat", "author_signature", "date", "edit_date", "chat",
+	"media_group_id", "text", "entities", "caption", "caption_entities", "photo", "document", "audio", "video", "voice",
+}
+
+// essential returns an update whose message has only the essentials, and false when it holds no message.
+func essential(raw []byte) ([]byte, bool) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil, false
+	}
+	found := false
+	for _, kind := range []string{models.AllowedUpdateMessage, models.AllowedUpdateEditedMessage, models.AllowedUpdateChannelPost} {
+		var message map[string]json.RawMessage
+		if json.Unmarshal(fields[kind], &message) != nil || message == nil {
+			continue
+		}
+		kept := map[string]json.RawMessage{}
+		for _, name := range essentials {
+			if value, ok := message[name]; ok {
+				kept[name] = value
+			}
+		}
+		found = true
+		fields[kind], _ = json.Marshal(kept)
+	}
+	out, err := json.Marshal(fields)
+	return out, found && err == nil
 }
 
 func orEmpty(err error) error {

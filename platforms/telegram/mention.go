@@ -13,7 +13,6 @@ type verdict struct {
 	drop      string // a reason; empty to hand the message on
 	addressed bool
 	observed  bool
-	named     bool   // the bot was named in the text, so that an empty rest still is a call
 	text      string // with the bot's own mention taken out
 }
 
@@ -24,7 +23,10 @@ func (a *Adapter) judge(m *models.Message, me profile) verdict {
 		text, entities = m.Caption, m.CaptionEntities
 	}
 	marks := readMarks(text, entities, me)
-	v := verdict{text: marks.text, named: marks.named}
+	v := verdict{text: marks.text}
+	if v.text == "" {
+		v.text = strings.TrimSpace(text) // a bare mention still is a call
+	}
 	if m.Chat.Type == models.ChatTypePrivate {
 		v.addressed = true
 		return v

@@ -2,8 +2,8 @@ package telegram
 
 import "sync"
 
-// ownKept is how many of our messages are remembered to recognise reactions on them. Telegram does not
-// say whose message a reaction is on.
+// ownKept is how many of our messages are remembered, with their threads. Telegram does not say whose
+// message a reaction is on, nor in which topic it or an old message with buttons is.
 const ownKept = 4096
 
 type ownMessage struct {
@@ -14,14 +14,14 @@ type ownMessage struct {
 // ownMessages remembers the newest messages of ours.
 type ownMessages struct {
 	mu   sync.Mutex
-	has  map[ownMessage]struct{}
+	has  map[ownMessage]int // the thread it is in
 	ring []ownMessage
 	next int
 }
 
-func newOwnMessages() *ownMessages { return &ownMessages{has: map[ownMessage]struct{}{}} }
+func newOwnMessages() *ownMessages { return &ownMessages{has: map[ownMessage]int{}} }
 
-func (o *ownMessages) add(chat int64, id int) {
+func (o *ownMessages) add(chat int64, thread, id int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m := ownMessage{chat, id}
@@ -35,12 +35,13 @@ func (o *ownMessages) add(chat int64, id int) {
 		o.ring[o.next] = m
 		o.next = (o.next + 1) % ownKept
 	}
-	o.has[m] = struct{}{}
+	o.has[m] = thread
 }
 
-func (o *ownMessages) contains(chat int64, id int) bool {
+// find returns the thread of a message of ours, and whether it is one of those remembered.
+func (o *ownMessages) find(chat int64, id int) (thread int, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_, ok := o.has[ownMessage{chat, id}]
-	return ok
+	thread, ok = o.has[ownMessage{chat, id}]
+	return thread, ok
 }

@@ -147,6 +147,7 @@ func (p *poller) deliver(ctx context.Context, updates []models.Update) error {
 		return nil
 	}
 	slices.SortStableFunc(updates, func(x, y models.Update) int { return cmp.Compare(x.ID, y.ID) })
+	updates = slices.CompactFunc(updates, func(x, y models.Update) bool { return x.ID == y.ID })
 	ready := updates[:p.album.ready(updates, p.a.s.AlbumWait)]
 	if len(ready) > 0 {
 		events, err := p.a.events(ctx, ready)

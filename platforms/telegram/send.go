@@ -170,7 +170,7 @@ func (o *outbound) do(ctx context.Context, skip bool, request func(context.Conte
 }
 
 func (o *outbound) sent(m *models.Message) {
-	o.a.own.add(o.chat, m.ID)
+	o.a.own.add(o.chat, o.thread, m.ID)
 	id := platforms.MessageID(strconv.Itoa(m.ID))
 	if !o.some {
 		o.some, o.receipt.Message = true, id
