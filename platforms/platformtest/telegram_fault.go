@@ -92,7 +92,7 @@ func (t *Telegram) faultFor(r *telegramRequest) *TelegramFault {
 			continue // already inside a window
 		}
 		t.spend(i)
-		if f.Status == http.StatusTooManyRequests && r.int("chat_id") != 0 {
+		if f.Trouble == AnswerStatus && f.Status == http.StatusTooManyRequests && r.int("chat_id") != 0 {
 			t.windows[r.int("chat_id")] = time.Now().Add(f.RetryAfter)
 		}
 		return f

@@ -55,6 +55,8 @@ func (a *Adapter) outcome(c *call, err error) *platforms.SendError {
 	switch {
 	case c.description != "":
 		e.Err = errors.New(a.scrub(c.description))
+	case c.status == http.StatusOK:
+		e.Err = errors.New("the answer of the Bot API server could not be read")
 	case c.status >= 400: // a proxy's page, which would fill the log
 		e.Err = errors.New("the Bot API server answered " + strconv.Itoa(c.status))
 	}
