@@ -152,13 +152,12 @@ func oneTurn(s *Store, user, eventID string) error {
 	if err != nil {
 		return err
 	}
-	for edge, state := range map[sessions.Edge]sessions.OutboxState{sessions.EdgeSend: sessions.OutAttempting, sessions.EdgeReceipt: sessions.OutSent} {
-		out.State = state
-		if err := s.Update(ctx, edge, func(tx sessions.Tx) error { return tx.SetOutbox(*out) }); err != nil {
-			return err
-		}
+	out.State = sessions.OutAttempting
+	if err := s.Update(ctx, sessions.EdgeSend, func(tx sessions.Tx) error { return tx.SetOutbox(*out) }); err != nil {
+		return err
 	}
-	return nil
+	out.State = sessions.OutSent
+	return s.Update(ctx, sessions.EdgeReceipt, func(tx sessions.Tx) error { return tx.SetOutbox(*out) })
 }
 
 // BenchmarkSearch searches 20,000 rows by words and by pieces.

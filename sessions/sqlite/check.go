@@ -137,7 +137,6 @@ func (r *Report) read(ctx context.Context, c *conn) (err error) {
 	if _, _, err := c.exec("BEGIN"); err != nil {
 		return err
 	}
-	defer func() { _, _, errEnd := c.exec("ROLLBACK"); err = errors.Join(err, errEnd) }()
 	r.Integrity = lines(fmt.Sprintf("PRAGMA integrity_check(%d)", maxFindings), func(r row) string { return "integrity: " + r.text(0) })
 	if len(r.Integrity) == 1 && r.Integrity[0] == "integrity: ok" {
 		r.Integrity = nil

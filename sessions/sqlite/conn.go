@@ -17,7 +17,8 @@ type conn struct {
 	raw   *sqlite3.SQLiteConn
 	stmts map[string]*sqlite3.SQLiteStmt
 	args  []driver.NamedValue
-	// broken is the first fatal error since it was last cleared.
+	// broken is the first fatal error since it was last cleared. Until then every further statement gives it
+	// too: SQLite may have ended the transaction, and what followed would be committed by itself.
 	broken error
 }
 
@@ -72,6 +73,9 @@ func (c *conn) close() error {
 
 // script runs statements without arguments, uncached.
 func (c *conn) script(sql string) error {
+	if c.broken != nil {
+		return c.broken
+	}
 	_, err := c.raw.Exec(sql, nil)
 	return c.note(err)
 }
@@ -88,6 +92,9 @@ func (c *conn) note(err error) error {
 }
 
 func (c *conn) stmt(sql string) (*sqlite3.SQLiteStmt, error) {
+	if c.broken != nil {
+		return nil, c.broken
+	}
 	if s := c.stmts[sql]; s != nil {
 		return s, nil
 	}

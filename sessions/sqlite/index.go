@@ -61,6 +61,7 @@ func (t *tx) index(limit int) (mark int64, err error) {
 			}
 		}
 	}
+	t.w.indexed = mark
 	_, _, err = t.c.exec("INSERT INTO meta (name, value) VALUES ('indexed', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", mark)
 	return mark, err
 }
@@ -77,15 +78,13 @@ func (t *tx) indexAll() error {
 
 // indexStep runs one indexing step.
 func (s *Store) indexStep(ctx context.Context, limit int) error {
-	var mark int64
-	err := s.Update(ctx, sessions.EdgeKeep, func(t sessions.Tx) (err error) {
-		mark, err = t.(*tx).index(limit)
+	err := s.Update(ctx, sessions.EdgeKeep, func(t sessions.Tx) error {
+		_, err := t.(*tx).index(limit)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("search index: %w", err)
 	}
-	s.indexed.Store(mark)
 	return nil
 }
 
@@ -104,11 +103,8 @@ func (s *Store) catchUp(ctx context.Context) error {
 // in the meantime waits for it.
 func (s *Store) Rebuild(ctx context.Context) error {
 	err := s.Update(ctx, sessions.EdgeKeep, func(t sessions.Tx) error {
-		if err := resetSearch(t.(*tx).c); err != nil {
-			return err
-		}
-		s.indexed.Store(0)
-		return nil
+		s.writer.indexed = 0
+		return resetSearch(t.(*tx).c)
 	})
 	if err != nil {
 		return fmt.Errorf("rebuild the search index: %w", err)

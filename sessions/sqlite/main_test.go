@@ -1,9 +1,11 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -105,4 +107,28 @@ func contents(rows []sessions.Message) []string {
 		out = append(out, m.Content)
 	}
 	return out
+}
+
+// How long and how often a test polls.
+const (
+	pollFor   = 20 * time.Second
+	pollEvery = 5 * time.Millisecond
+)
+
+// lockedBuffer takes a log from several goroutines.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }

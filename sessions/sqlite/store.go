@@ -81,14 +81,16 @@ func (s *Store) alone(ctx context.Context, fn func(*conn) error) error {
 func (s *Store) Path() string { return s.opts.Path }
 
 // Close refuses new calls, finishes those that wait, moves the log into the database and gives the lock
-// up. A second Close returns what the first one did.
+// up. On a full disk the log stays beside the file, which loses nothing. A second Close returns what the
+// first one did.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.keeper.stop()
 		s.writer.stop()
 		errs := []error{s.readers.close()}
+		s.writer.c.broken = nil
 		if _, err := s.writer.c.int("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-			errs = append(errs, err)
+			s.opts.Log.Warn().Err(err).Str("path", s.opts.Path).Msg("store: the log could not be moved into the database; the next start does it")
 		}
 		errs = append(errs, s.writer.c.close(), s.lock.Release())
 		s.closed = mapError(errors.Join(errs...))

@@ -39,6 +39,9 @@ func (s *Store) View(ctx context.Context, fn func(sessions.View) error) error {
 			return err
 		}
 		err := callView(fn, &view{store: s, c: c, ctx: ctx})
+		if c.broken != nil {
+			return err // the connection is closed for it
+		}
 		_, _, errEnd := c.exec("ROLLBACK") // nothing was written
 		return errors.Join(err, errEnd)
 	})

@@ -42,6 +42,8 @@ type writer struct {
 	tx    tx
 	// nextMessage is the id of the next transcript row.
 	nextMessage int64
+	// indexed is the search index's mark in the transaction that runs.
+	indexed int64
 
 	mu     sync.Mutex
 	queue  []*request
@@ -137,6 +139,7 @@ func (w *writer) commit(batch []*request) (rest []*request) {
 		return batch[1:]
 	}
 	w.c.broken = nil
+	w.indexed = w.store.indexed.Load()
 	if _, _, err := w.c.exec("BEGIN IMMEDIATE"); err != nil {
 		w.rollback()
 		w.answer(batch, fmt.Errorf("begin: %w", err))
@@ -176,6 +179,7 @@ func (w *writer) step(r *request) error {
 	if _, _, err := w.c.exec("SAVEPOINT one"); err != nil {
 		return err
 	}
+	mark := w.indexed
 	err := w.call(r.fn)
 	if w.c.broken != nil {
 		// Full disk and the like: SQLite may have rolled everything back, and even where it has not, a
@@ -183,11 +187,14 @@ func (w *writer) step(r *request) error {
 		if w.c.raw.AutoCommit() {
 			return w.c.broken
 		}
-		err = errors.Join(err, w.c.broken)
+		if !errors.Is(err, w.c.broken) {
+			err = errors.Join(err, w.c.broken)
+		}
 		w.c.broken = nil
 	}
 	if err != nil {
 		r.err = err
+		w.indexed = mark
 		if _, _, err := w.c.exec("ROLLBACK TO one"); err != nil {
 			return err
 		}
@@ -226,6 +233,7 @@ func (w *writer) finish(done []*request) error {
 
 // rollback ends a transaction that SQLite has not ended itself.
 func (w *writer) rollback() {
+	w.c.broken = nil
 	if w.c.raw.AutoCommit() {
 		return
 	}
@@ -250,6 +258,7 @@ func (w *writer) committed(done []*request) {
 	s := w.store
 	s.commits.Add(1)
 	s.appended.Store(w.nextMessage - 1)
+	s.indexed.Store(w.indexed)
 	now := time.Now()
 	kept := 0
 	for _, r := range done {
