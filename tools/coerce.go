@@ -29,10 +29,9 @@ const coerceDepth = 64
 // bytes come back as they were. warnings tell about repairs that may be wrong. The error is that args is
 // not a JSON object. Parameters that are no valid schema change nothing.
 func Coerce(args, parameters json.RawMessage) (coerced json.RawMessage, warnings []string, err error) {
-	s, err := compile(parameters)
+	s, _ := compile(parameters)
 	if s == nil {
-		_, err = decodeArgs(args)
-		return args, nil, err
+		s = &schema{}
 	}
 	c := coercer{schema: s}
 	return c.args(args)

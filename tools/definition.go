@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 )
 
@@ -285,8 +286,9 @@ func decodeNumbers(data []byte) (any, error) {
 	if err := dec.Decode(&v); err != nil {
 		return nil, err
 	}
-	if dec.More() {
-		return nil, fmt.Errorf("there is more behind the JSON value, at byte %d", dec.InputOffset())
+	end := dec.InputOffset()
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, fmt.Errorf("there is more behind the JSON value, at byte %d", end)
 	}
 	return v, nil
 }

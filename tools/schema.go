@@ -21,7 +21,6 @@ type schemaCache struct {
 
 // schema is compiled parameters.
 type schema struct {
-	raw      json.RawMessage
 	root     *jsonschema.Schema
 	resolved *jsonschema.Resolved // nil: validation is not possible, coercion still is
 }
@@ -52,8 +51,11 @@ func compile(parameters json.RawMessage) (s *schema, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("compile schema: %w", err)
 	}
-	external := false
-	text, err := encode(openAPINull(tree, &external))
+	if root, ok := tree.(map[string]any); ok {
+		delete(root, "$schema") // what the validator does not know by name it refuses as a whole
+	}
+	tree = openAPINull(tree)
+	text, err := encode(tree)
 	if err != nil {
 		return nil, fmt.Errorf("compile schema: %w", err)
 	}
@@ -61,7 +63,11 @@ func compile(parameters json.RawMessage) (s *schema, err error) {
 	if err := json.Unmarshal(text, root); err != nil {
 		return nil, fmt.Errorf("compile schema: %w", err)
 	}
-	s = &schema{raw: parameters, root: root}
+	external, err := checkSchema(root)
+	if err != nil {
+		return nil, fmt.Errorf("compile schema: %w", err)
+	}
+	s = &schema{root: root}
 	if external {
 		return s, nil
 	}
@@ -73,29 +79,39 @@ func compile(parameters json.RawMessage) (s *schema, err error) {
 	return s, nil
 }
 
-// openAPINull turns OpenAPI's "nullable": true into JSON Schema and reports references to other documents.
-// Data under literal keywords is not touched.
-func openAPINull(v any, external *bool) any {
+// checkSchema is checkRefs on what the validator has understood: it takes keywords in any case ("$REF"),
+// which the text would not show.
+func checkSchema(root *jsonschema.Schema) (external bool, err error) {
+	text, err := json.Marshal(root)
+	if err != nil {
+		return false, err
+	}
+	tree, err := decodeNumbers(text)
+	if err != nil {
+		return false, err
+	}
+	return checkRefs(tree)
+}
+
+// openAPINull turns OpenAPI's "nullable": true into JSON Schema. Data under literal keywords is not touched.
+func openAPINull(v any) any {
 	switch v := v.(type) {
 	case []any:
 		for i := range v {
-			v[i] = openAPINull(v[i], external)
+			v[i] = openAPINull(v[i])
 		}
 	case map[string]any:
-		if ref, ok := v["$ref"].(string); ok && !strings.HasPrefix(ref, "#") {
-			*external = true
-		}
 		for key, sub := range v {
 			switch key {
 			case "const", "default", "enum", "example", "examples":
 			case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
 				if m, ok := sub.(map[string]any); ok {
 					for name, s := range m {
-						m[name] = openAPINull(s, external)
+						m[name] = openAPINull(s)
 					}
 				}
 			default:
-				v[key] = openAPINull(sub, external)
+				v[key] = openAPINull(sub)
 			}
 		}
 		if v["nullable"] == true {

@@ -85,17 +85,21 @@ func (b *Bus) store(ctx context.Context, call Call, content string) (path, visib
 	return path, visible, err
 }
 
-// complete fills in what a Result must have.
-func complete(r Result) Result {
+// withExit makes Exit and IsError agree.
+func withExit(r Result) Result {
 	if r.Exit == "" {
 		r.Exit = ExitOK
 		if r.IsError {
 			r.Exit = ExitError
 		}
 	}
-	if r.Exit != ExitOK {
-		r.IsError = true
-	}
+	r.IsError = r.IsError || r.Exit != ExitOK
+	return r
+}
+
+// complete fills in what a Result must have.
+func complete(r Result) Result {
+	r = withExit(r)
 	if r.IsError {
 		r.Content = boundError(r.Content)
 	}
@@ -330,7 +334,7 @@ func (b *Bus) limit(ctx context.Context, inv *Invocation, next Next) Result {
 	case r.Exit == exitHandlerError:
 		r.Exit = ExitError
 	}
-	return r
+	return withExit(r)
 }
 
 // wait returns the handler's result, or ended false when it is still running the grace after its context ended.

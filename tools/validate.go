@@ -197,9 +197,7 @@ func badLength(v any, sub *jsonschema.Schema, path string) *ArgumentError {
 func (s *schema) badObject(m map[string]any, sub *jsonschema.Schema, path string, depth int) *ArgumentError {
 	missing := slices.DeleteFunc(slices.Clone(sub.Required), func(name string) bool { _, ok := m[name]; return ok })
 	if len(missing) > 0 {
-		e := fault(path, "required", nil, "all of "+strings.Join(sub.Required, ", "), "lacks %s", strings.Join(missing, ", "))
-		e.Value = ""
-		return e
+		return fault(path, "required", nil, "required are "+strings.Join(sub.Required, ", "), "lacks %s", strings.Join(missing, ", "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		prop, known := sub.Properties[name]
@@ -235,10 +233,12 @@ func fault(path, constraint string, v any, allowed, format string, args ...any) 
 	}
 	e := &ArgumentError{Path: path, Constraint: constraint, Value: shorten(string(value)), Allowed: allowed}
 	what := fmt.Sprintf(format, args...)
-	if v == nil && constraint == "required" {
-		e.Message = cut(fmt.Sprintf("%s %s; allowed: %s", path, what, allowed))
-	} else {
-		e.Message = cut(fmt.Sprintf("%s %s (%s); allowed: %s", path, what, e.Value, allowed))
+	switch constraint {
+	case "required":
+		e.Value = ""
+		e.Message = cut(fmt.Sprintf("%s %s; %s", path, what, allowed))
+	default:
+		e.Message = cut(fmt.Sprintf("%s (%s) %s; allowed: %s", path, e.Value, what, allowed))
 	}
 	return e
 }
