@@ -248,7 +248,7 @@ func (l *lane) settleUnknown(row *sessions.OutboxRow, se *platforms.SendError) {
 	var notice *sessions.OutboxRow
 	switch row.Kind {
 	case sessions.OutFinal, sessions.OutPrompt, sessions.OutSend:
-		text, button := w.opt.Texts.Unknown(row.Message.Address, row.Kind)
+		text, button := w.opt.Texts.Unknown(row.Message.Address, row.Kind, row.ID)
 		notice = &sessions.OutboxRow{Lane: row.Lane, Kind: sessions.OutNotice, Turn: row.Turn, Session: row.Session,
 			Message: platforms.Outgoing{Address: row.Message.Address, Text: w.text(row.Message.Address, text)}}
 		if ok && adapter.Traits().Buttons {

@@ -32,8 +32,9 @@ type Adapters interface {
 
 // Texts says what delivery tells people.
 type Texts interface {
-	// Unknown is shown once for an answer that may not have arrived. The button shows it again.
-	Unknown(at platforms.Address, kind sessions.OutboxKind) (text, button string)
+	// Unknown is shown once for the answer with that id that may not have arrived; it does not repeat the
+	// answer. The button, and /resend with the id, show it again.
+	Unknown(at platforms.Address, kind sessions.OutboxKind, id sessions.OutboxID) (text, button string)
 	// Refused is shown when the platform refused an answer for good.
 	Refused(at platforms.Address, reason string) string
 	// Notes is shown for parts of a message that could not be sent, one line each.

@@ -71,6 +71,13 @@ func (a *actor) take(item sessions.InboxItem) {
 		a.observe(ctx, item)
 		return
 	}
+	if r.opt.MaxText != nil && item.Event.Message != nil {
+		if n, most := int64(len(item.Event.Message.Text)), r.opt.MaxText(); most > 0 && n > most {
+			r.count(item.Event, "too_long")
+			a.drop(ctx, item, "the text is too long", r.opt.Texts.TooLong(item.Event.Address, n, most))
+			return
+		}
+	}
 	if c, ok := r.opt.Commands.Parse(item.Event); ok {
 		if c.Busy == Reject && a.busy() {
 			a.answer(ctx, item, "refused while a turn runs", r.opt.Texts.BusyReject(item.Event.Address, c.Name))
@@ -90,7 +97,7 @@ func (a *actor) message(ctx context.Context, item sessions.InboxItem) {
 		a.enqueue(ctx, entry{item: item})
 		return
 	}
-	mode := a.r.opt.Mode(a.key, a.options(ctx))
+	mode := a.r.opt.Mode(item.Event.Address, a.options(ctx))
 	a.offer(ctx, item, mode)
 }
 

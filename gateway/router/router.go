@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -30,11 +29,15 @@ type Decision struct {
 	Reason  string // for the row and the log; no content
 	// Pair asks for the answer that strangers get in a DM.
 	Pair bool
+	// Bot asks for Access.Guard before the event is let in.
+	Bot bool
 }
 
 // Access decides who may talk.
 type Access interface {
 	Decide(e platforms.Event) Decision
+	// Guard tells whether another bot's event is still within bounds; it keeps count inside tx.
+	Guard(tx sessions.Tx, e platforms.Event) (ok bool, err error)
 }
 
 // Busy says what a command does while a turn runs (spec 4.4).
@@ -69,8 +72,7 @@ type Commands interface {
 type Outbox interface {
 	Take(rows ...*sessions.OutboxRow)
 	Revive(tx sessions.Tx, at platforms.Address) error
-	// Notice makes a row with a short Markdown text; Control one that waits for nobody.
-	Notice(at platforms.Address, text string) *sessions.OutboxRow
+	// Control makes a row with a short Markdown text that waits for nobody.
 	Control(at platforms.Address, text string) *sessions.OutboxRow
 }
 
@@ -80,7 +82,7 @@ type Texts interface {
 	Ack(at platforms.Address, taken turn.Taken, s turn.Snapshot) string
 	QueueFull(at platforms.Address, max int) string
 	BusyReject(at platforms.Address, command string) string
-	TooManySessions(at platforms.Address) string
+	TooLong(at platforms.Address, size, max int64) string
 }
 
 // Metrics is told what comes in.
@@ -99,8 +101,8 @@ type Options struct {
 	Metrics  Metrics
 	// Key says which conversation an event belongs to.
 	Key func(e platforms.Event) sessions.Key
-	// Mode returns a chat's busy mode, after its own choice.
-	Mode func(key sessions.Key, o sessions.Options) turn.Mode
+	// Mode returns the busy mode of a chat that has chosen o.
+	Mode func(at platforms.Address, o sessions.Options) turn.Mode
 	// Ack tells whether acks are shown; Freshness how old a crashed turn may be to go on at once.
 	Ack       func() bool
 	Freshness func() time.Duration
@@ -109,8 +111,10 @@ type Options struct {
 	// Stranger answers an unknown person's DM (pairing); nil says nothing.
 	Stranger func(ctx context.Context, item sessions.InboxItem)
 	QueueMax int // 0: DefaultQueueMax
-	Log      zerolog.Logger
-	Now      func() time.Time
+	// MaxText bounds the text of one message in bytes; a longer one is refused with a word. nil: no bound.
+	MaxText func() int64
+	Log     zerolog.Logger
+	Now     func() time.Time
 }
 
 // Router is the Sink of all adapters of a profile.
@@ -141,15 +145,15 @@ func New(opt Options) *Router {
 // Accept implements platforms.Sink.
 func (r *Router) Accept(ctx context.Context, events ...platforms.Event) error {
 	items := make([]sessions.InboxItem, 0, len(events))
-	pair := make([]bool, 0, len(events))
+	decided := make([]Decision, 0, len(events))
 	for _, e := range events {
 		if err := e.Validate(); err != nil {
 			r.count(e, "invalid")
 			r.opt.Log.Error().Str("platform", string(e.Address.Platform)).Err(err).Msg("an event was dropped: the adapter made it wrong")
 			continue
 		}
-		item, stranger := r.admit(e)
-		items, pair = append(items, item), append(pair, stranger)
+		item, d := r.admit(e)
+		items, decided = append(items, item), append(decided, d)
 	}
 	if len(items) == 0 {
 		return nil
@@ -157,6 +161,15 @@ func (r *Router) Accept(ctx context.Context, events ...platforms.Event) error {
 	fresh := make([]bool, len(items))
 	err := r.opt.Store.Update(ctx, sessions.EdgeAccept, func(tx sessions.Tx) error {
 		for i := range items {
+			if decided[i].Bot && items[i].State == sessions.InboxNew {
+				ok, err := r.opt.Access.Guard(tx, items[i].Event)
+				if err != nil {
+					return err
+				}
+				if !ok {
+					items[i].State, items[i].Reason = sessions.InboxDropped, "bots have talked to each other here for too long"
+				}
+			}
 			id, duplicate, err := tx.PutInbox(items[i])
 			if err != nil {
 				return err
@@ -187,7 +200,7 @@ func (r *Router) Accept(ctx context.Context, events ...platforms.Event) error {
 		case item.State == sessions.InboxDropped:
 			r.count(item.Event, "dropped")
 			r.opt.Log.Info().Str("platform", string(item.Event.Address.Platform)).Str("kind", item.Event.Kind()).Str("reason", item.Reason).Msg("an event was dropped")
-			if pair[i] && r.opt.Stranger != nil {
+			if decided[i].Pair && r.opt.Stranger != nil {
 				r.opt.Stranger(ctx, item)
 			}
 		default:
@@ -199,19 +212,18 @@ func (r *Router) Accept(ctx context.Context, events ...platforms.Event) error {
 }
 
 // admit decides access and what becomes of kinds of events that start nothing.
-func (r *Router) admit(e platforms.Event) (item sessions.InboxItem, stranger bool) {
+func (r *Router) admit(e platforms.Event) (item sessions.InboxItem, d Decision) {
 	item = sessions.InboxItem{Event: e, State: sessions.InboxNew, At: r.opt.Now(), Key: r.opt.Key(e)}
-	d := r.opt.Access.Decide(e)
+	d = r.opt.Access.Decide(e)
 	switch {
 	case !d.Allowed:
 		item.State, item.Reason = sessions.InboxDropped, "not allowed: "+d.Reason
-		return item, d.Pair
 	case e.Reaction != nil:
 		item.State, item.Reason = sessions.InboxDropped, "reactions start nothing here"
 	case e.Edited != nil:
 		item.State, item.Reason = sessions.InboxDropped, "the message was taken before it was edited"
 	}
-	return item, false
+	return item, d
 }
 
 func (r *Router) count(e platforms.Event, outcome string) {
@@ -407,5 +419,3 @@ func (r *Router) takeStale(key sessions.Key) []sessions.Turn {
 	delete(r.stale, key)
 	return turns
 }
-
-var errNoTurn = errors.New("no turn runs")

@@ -428,6 +428,10 @@ func (run *Run) Rest() []sessions.InboxItem { return run.rest }
 func (run *Run) Turn() sessions.Turn        { return run.turn }
 func (run *Run) Session() sessions.ID       { return run.session.ID }
 func (run *Run) Address() platforms.Address { return run.turn.Address }
+// Origin returns where the turn's session comes from.
+func (run *Run) Origin() sessions.Origin { return run.origin }
+
+// End returns the state in which the turn has ended; read it after Done.
 func (run *Run) End() sessions.TurnState    { return run.state }
 
 // Snapshot says what the turn is doing.

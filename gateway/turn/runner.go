@@ -51,7 +51,7 @@ type Texts interface {
 	TimedOut(at platforms.Address, limit time.Duration) string
 	SlowWarning(at platforms.Address, idle time.Duration) string
 	Stalled(at platforms.Address, idle time.Duration) string
-	Working(at platforms.Address, since time.Duration, what string) string
+	Working(at platforms.Address, since time.Duration, what string, step int) string
 	Silent(at platforms.Address) string
 	Exhausted(at platforms.Address, steps int) string
 	AttachmentLost(at platforms.Address, name, reason string) string

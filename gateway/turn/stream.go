@@ -45,6 +45,9 @@ func (run *Run) Delta(d model.Delta) {
 	run.mu.Lock()
 	defer run.mu.Unlock()
 	run.alive = now
+	if d.Restart {
+		run.restartLocked()
+	}
 	if d.Text == "" {
 		return
 	}
@@ -80,6 +83,10 @@ func (run *Run) Delta(d model.Delta) {
 func (run *Run) Restart() {
 	run.mu.Lock()
 	defer run.mu.Unlock()
+	run.restartLocked()
+}
+
+func (run *Run) restartLocked() {
 	run.stream.text.Reset()
 	run.stream.think = Thinking{}
 	run.stream.length, run.stream.began = 0, time.Time{}

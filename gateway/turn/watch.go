@@ -60,7 +60,7 @@ func (run *Run) look() {
 	beat := ""
 	if h := run.display.Heartbeat; h > 0 && since >= h && now.Sub(run.beat) >= h && run.phase != PhaseAsking {
 		run.beat = now
-		beat = s.Texts.Working(at, since, run.doing)
+		beat = s.Texts.Working(at, since, run.doing, int(run.used.Calls)+1)
 	}
 	run.mu.Unlock()
 	var rows []*sessions.OutboxRow

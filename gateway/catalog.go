@@ -1,0 +1,192 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"herald/gateway/model"
+	"herald/gateway/turn"
+	"herald/sessions"
+	"herald/tools"
+	"herald/tools/clarify"
+	"herald/tools/files"
+	"herald/tools/memory"
+	"herald/tools/sandbox"
+	"herald/tools/sessionsearch"
+	"herald/tools/terminal"
+	"herald/tools/todo"
+)
+
+// catalog is the profile's tools.
+type catalog struct {
+	g        *Gateway
+	registry *tools.Registry
+	results  *tools.ResultStore
+	asker    *asker
+
+	mu   sync.Mutex
+	memo map[string][]model.ToolDef // by generation and names
+	gen  uint64
+}
+
+// asker puts questions through the runner, which exists only after the bus.
+type asker struct{ runner *turn.Runner }
+
+func (a *asker) Ask(ctx context.Context, call tools.Call, question string, choices []string) (string, error) {
+	return a.runner.Ask(ctx, call, question, choices)
+}
+
+// buildTools makes the environment and registers every tool.
+func (g *Gateway) buildTools() error {
+	cfg := g.cfg()
+	dir, err := g.workspace()
+	if err != nil {
+		return err
+	}
+	secrets := secretNames(os.Environ())
+	g.env, err = sandbox.NewLocal(sandbox.LocalOptions{Dir: dir, SpillDir: filepath.Join(g.opt.Paths.Cache, "terminal-output"),
+		Passthrough: cfg.Terminal.EnvPassthrough, Deny: secrets, Now: g.now})
+	if err != nil {
+		return err
+	}
+	g.catalog = &catalog{g: g, registry: tools.NewRegistry(tools.RegistryOptions{Clock: g.now, Log: g.log}), asker: &asker{},
+		results: tools.NewResultStore(g.opt.Paths.Spill, tools.ResultOptions{Clock: g.now}), memo: map[string][]model.ToolDef{}}
+	environment := func(tools.Caller) (sandbox.Environment, error) { return g.env, nil }
+	var all []tools.Tool
+	all = append(all, files.Tools(files.Deps{Environment: environment, Home: g.opt.Paths.Home, Root: g.opt.Paths.Home, SafeRoots: cfg.Security.WriteRoots, Now: g.now})...)
+	all = append(all, terminal.New(terminal.Deps{Environment: environment, Protected: []string{g.opt.Paths.Home}, Now: g.now}),
+		todo.New(todos{g}), clarify.New(g.catalog.asker), sessionsearch.New(sessionsearch.Options{Archive: searcher{g}, Direct: g.direct}))
+	if cfg.Memory.Enabled || cfg.Memory.UserProfileEnabled {
+		g.memory = memory.NewStore(memory.Options{Dir: g.opt.Paths.Memory,
+			MemoryLimit: onOff(cfg.Memory.Enabled, cfg.Memory.CharLimit), UserLimit: onOff(cfg.Memory.UserProfileEnabled, cfg.Memory.UserCharLimit)})
+		all = append(all, memory.New(g.memory))
+	}
+	var errs []error
+	for _, t := range all {
+		errs = append(errs, g.catalog.registry.Register(t))
+	}
+	return errors.Join(errs...)
+}
+
+func onOff(on bool, limit int) int {
+	if on {
+		return limit
+	}
+	return -1
+}
+
+// bus makes the dispatch bus over the registry.
+func (c *catalog) bus(journal tools.Journal) *tools.Bus {
+	bus := tools.NewBus(tools.Options{Registry: c.registry, Journal: journal, Redactor: c.g.opt.Redactor, Results: c.results, Clock: c.g.now,
+		Log: c.g.log, DefaultTimeout: c.g.cfg().Tools.Timeouts.Sequential})
+	bus.Subscribe(c.g.metrics.Tool)
+	return bus
+}
+
+// Names implements turn.Catalog.
+func (c *catalog) Names(ctx context.Context, origin sessions.Origin) []string {
+	cfg := c.g.cfg().Tools
+	enabled := cfg.Toolsets
+	if own, ok := cfg.PerPlatf[string(origin.Address.Platform)]; ok {
+		enabled = own
+	}
+	if len(enabled) == 0 {
+		enabled = nil
+	}
+	names, unknown := c.registry.Select(enabled, cfg.Disabled)
+	for _, name := range unknown {
+		c.g.log.Warn().Str("toolset", name).Strs("known", c.registry.Toolsets()).Msg("tools: there is no such toolset")
+	}
+	for _, name := range cfg.Enabled {
+		if _, ok := c.registry.Spec(name); ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(cfg.Disabled, name) })
+	defs := c.registry.Definitions(ctx, names)
+	out := make([]string, len(defs))
+	for i, d := range defs {
+		out[i] = d.Name
+	}
+	return out
+}
+
+// Definitions implements turn.Catalog. What a set of names looks like changes only with the registry.
+func (c *catalog) Definitions(ctx context.Context, names []string) []model.ToolDef {
+	key := strings.Join(names, "\x00")
+	gen := c.registry.Generation()
+	c.mu.Lock()
+	if gen != c.gen {
+		clear(c.memo)
+		c.gen = gen
+	}
+	known, ok := c.memo[key]
+	c.mu.Unlock()
+	if ok {
+		return known
+	}
+	if names == nil {
+		names = []string{}
+	}
+	defs := c.registry.Definitions(ctx, names)
+	out := make([]model.ToolDef, len(defs))
+	for i, d := range defs {
+		out[i] = model.ToolDef{Name: d.Name, Description: d.Description, Parameters: d.Parameters}
+	}
+	c.mu.Lock()
+	c.memo[key] = out
+	c.mu.Unlock()
+	return out
+}
+
+// Spec implements turn.Catalog.
+func (c *catalog) Spec(name string) (tools.Spec, bool) { return c.registry.Spec(name) }
+
+// todos keeps the lists of the todo tool as durable values.
+type todos struct{ g *Gateway }
+
+const spaceTodo = "todo"
+
+func (t todos) Load(ctx context.Context, session string) (todo.List, error) {
+	var l todo.List
+	err := t.g.store.View(ctx, func(v sessions.View) error {
+		value, err := v.Value(spaceTodo, session)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(value.Data, &l)
+	})
+	if errors.Is(err, sessions.ErrNotFound) {
+		err = nil
+	}
+	return l, err
+}
+
+func (t todos) Save(ctx context.Context, session string, l todo.List) error {
+	data, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	return t.g.store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
+		return tx.SetValue(spaceTodo, session, data, t.g.now())
+	})
+}
+
+// secretNames returns the names of variables that must not reach commands: Herald's own, and whatever the
+// configuration treats as a secret.
+func secretNames(environ []string) []string {
+	var out []string
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(name, "HERALD_") || strings.HasPrefix(name, "TELEGRAM_") {
+			out = append(out, name)
+		}
+	}
+	return out
+}

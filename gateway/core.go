@@ -1,0 +1,377 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"herald/gateway/access"
+	"herald/gateway/agent"
+	"herald/gateway/config"
+	"herald/gateway/model"
+	"herald/gateway/router"
+	"herald/gateway/turn"
+	"herald/locales"
+	"herald/platforms"
+	"herald/platforms/format"
+	"herald/platforms/telegram"
+	"herald/platforms/web"
+	"herald/sessions"
+	"herald/sessions/lock"
+)
+
+// buildAccounts makes the adapters that the configuration names. One that can't be made is noted and does
+// not stop the others, except where starting anyway would be unsafe.
+func (g *Gateway) buildAccounts() error {
+	cfg := g.cfg()
+	dir := cfg.Gateway.LockDir
+	if dir == "" {
+		state := os.Getenv("XDG_STATE_HOME")
+		if state == "" {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				home = g.opt.Paths.Home
+			}
+			state = filepath.Join(home, ".local", "state")
+		}
+		dir = filepath.Join(state, "herald", "gateway-locks")
+	}
+	g.accounts = newAccounts(g.log, dir, lock.Info{Home: g.opt.Paths.Home, Profile: g.opt.Profile})
+	if cfg.Platforms.Web.On() {
+		adapter, err := g.newWeb(cfg)
+		if err != nil {
+			return err // an open door without a lock is refused, not skipped (P13)
+		}
+		g.accounts.add(adapter, "", "")
+	}
+	g.addTelegram(cfg)
+	if g.opt.Adapters != nil {
+		for _, adapter := range g.opt.Adapters(g.accounts) {
+			g.accounts.add(adapter, "", "")
+		}
+	}
+	return nil
+}
+
+// addTelegram makes the Telegram adapter when it is on.
+func (g *Gateway) addTelegram(cfg *config.Config) {
+	if !cfg.Platforms.Telegram.On() {
+		return
+	}
+	adapter, err := g.newTelegram(cfg)
+	if err != nil {
+		g.accounts.fail(err)
+		return
+	}
+	g.accounts.add(adapter, "telegram-bot-token", cfg.Platforms.Telegram.Token.Reveal())
+}
+
+// restartAccounts starts the adapters of these platforms anew with the configuration that is in force; ""
+// stands for all that can be.
+func (g *Gateway) restartAccounts(names map[platforms.Name]bool) {
+	if names["telegram"] || names[""] {
+		g.accounts.remove("telegram")
+		g.addTelegram(g.cfg())
+		g.setCommands()
+	}
+}
+
+// setCommands gives the command menu to every platform that has one.
+func (g *Gateway) setCommands() {
+	infos := g.commands.Infos()
+	g.accounts.each(func(ctx context.Context, adapter platforms.Adapter) error {
+		if lister, ok := adapter.(platforms.CommandLister); ok {
+			return lister.SetCommands(ctx, infos)
+		}
+		return nil
+	})
+}
+
+func (g *Gateway) newWeb(cfg *config.Config) (platforms.Adapter, error) {
+	return web.New(web.Options{
+		Log: g.store.ChatLog(), MediaDir: filepath.Join(g.opt.Paths.Media, "web"), Listen: g.listener.Addr().String(),
+		Password: cfg.HTTP.Password.Reveal(), Token: cfg.HTTP.Token.Reveal(), MaxUpload: int64(cfg.Gateway.MaxInboundMedia),
+		MaxText: int64(cfg.Gateway.MaxMessage), Name: cfg.Platforms.Web.Title, Version: g.opt.Version, Logger: g.log, Now: g.now,
+		Hosts: publicHosts(cfg.HTTP.PublicURL),
+	})
+}
+
+func (g *Gateway) newTelegram(cfg *config.Config) (platforms.Adapter, error) {
+	t := cfg.Platforms.Telegram
+	limit := t.RateLimit.On
+	return telegram.New(telegram.Options{
+		Token: t.Token.Reveal(), BaseURL: t.BaseURL, FileURL: t.BaseFileURL, Proxy: t.Proxy.Reveal(),
+		WebhookURL: t.WebhookURL, WebhookSecret: t.WebhookSecret.Reveal(), RequireMention: t.RequireMention,
+		MentionPatterns: t.MentionPatterns, ExclusiveBotMentions: &t.ExclusiveBots, BotsRequireMention: t.BotsRequireMention,
+		IgnoredThreads: t.IgnoredThreads, ObserveUnmentioned: t.Observe, AllowedChats: t.AllowedChats, GuestMode: t.GuestMode,
+		Reactions: t.Reactions, MaxCommands: t.MaxCommands, DisableLinkPreviews: t.NoLinkPreviews, RateLimit: &limit,
+		PollTimeout: t.PollTimeout, Log: g.log,
+	})
+}
+
+// policyOf maps the configuration to who may talk.
+func policyOf(cfg *config.Config) access.Policy {
+	p := access.Policy{AllowedUsers: cfg.AllowedUsers, AllowAllUsers: cfg.AllowAllUsers, UnauthorizedDM: cfg.UnauthorizedDM,
+		Platforms: map[platforms.Name]access.PlatformPolicy{}}
+	if t := cfg.Platforms.Telegram; t.On() {
+		pp := platformPolicy(t.Platform)
+		pp.GuestMode = t.GuestMode
+		p.Platforms["telegram"] = pp
+	}
+	if w := cfg.Platforms.Web; w.On() {
+		p.Platforms["web"] = platformPolicy(w.Platform)
+	}
+	return p
+}
+
+func platformPolicy(p config.Platform) access.PlatformPolicy {
+	return access.PlatformPolicy{
+		AllowedUsers: p.AllowedUsers, GroupAllowedUsers: p.GroupAllowedUsers, GroupAllowedChats: p.GroupAllowedChats,
+		AllowFrom: p.AllowFrom, GroupAllowFrom: p.GroupAllowFrom, AllowedChats: p.AllowedChats, AllowAll: p.AllowAll,
+		AllowUsernames: p.AllowUsernames, AllowBots: p.AllowBots, AdminFrom: p.AdminFrom, UserCommands: p.UserCommands,
+		GroupAdminFrom: p.GroupAdminFrom, GroupUserCommands: p.GroupUserCommands, UnauthorizedDM: p.UnauthorizedDM,
+	}
+}
+
+// platform returns the shared settings of a platform.
+func (g *Gateway) platform(name platforms.Name) config.Platform {
+	cfg := g.cfg()
+	switch name {
+	case "telegram":
+		return cfg.Platforms.Telegram.Platform
+	case "web":
+		return cfg.Platforms.Web.Platform
+	}
+	return config.Default().Platforms.Web.Platform
+}
+
+// admission decides who may talk, for the router.
+type admission struct{ g *Gateway }
+
+func (a admission) Decide(e platforms.Event) router.Decision {
+	d := a.g.decide(e)
+	return router.Decision{Allowed: d.Allowed, Reason: d.Reason, Pair: d.Pairing, Bot: e.Sender.IsBot}
+}
+
+// Guard implements router.Access: bots that talk to each other without end are stopped, also over a restart.
+func (a admission) Guard(tx sessions.Tx, e platforms.Event) (ok bool, err error) {
+	c := a.g.cfg().Gateway.BotLoopGuard
+	if !c.Enabled {
+		return true, nil
+	}
+	ok, _, err = access.AdmitBot(tx, access.LoopLimits{MaxEvents: c.MaxEvents, Window: c.Window, Cooldown: c.Cooldown}, e, a.g.now())
+	return ok, err
+}
+
+func (g *Gateway) decide(e platforms.Event) access.Decision {
+	return g.gate.Decide(e, g.accounts.isTrusted(e.Address.AccountOf()))
+}
+
+// stranger answers an unknown person's direct message with a pairing code.
+func (g *Gateway) stranger(ctx context.Context, item sessions.InboxItem) {
+	e := item.Event
+	p := g.texts.printer(e.Address)
+	code, err := g.pairing.Request(ctx, e.Address.Platform, e.Sender.ID, e.Sender.Name)
+	text := ""
+	var wait *access.TooSoonError
+	switch {
+	case err == nil:
+		text = p.T("access.pairing.code", locales.Str("code", format.Code(code.Reveal())), locales.Dur("time", access.CodeTTL),
+			locales.Str("command", format.Code(fmt.Sprintf("herald pairing approve %s %s", e.Address.Platform, code.Reveal()))))
+	case errors.As(err, &wait), errors.Is(err, access.ErrAlreadyApproved):
+		return // they were told already; a second word would only help a guesser
+	case errors.Is(err, access.ErrTooManyPending):
+		text = p.T("access.pairing.full")
+	default:
+		g.log.Error().Err(err).Msg("a pairing code could not be made")
+		return
+	}
+	row := g.noticeRow(e.Address, text)
+	if err := g.worker.Post(ctx, row); err != nil {
+		g.log.Error().Err(err).Msg("a pairing code could not be queued")
+	}
+}
+
+func (g *Gateway) keyOptions() sessions.KeyOptions {
+	cfg := g.cfg()
+	return sessions.KeyOptions{GroupPerUser: cfg.GroupSessionsPerUser, ThreadPerUser: cfg.ThreadSessionsPerUser}
+}
+
+func (g *Gateway) origin(e platforms.Event) sessions.Origin {
+	return sessions.OriginOf(e, g.keyOptions())
+}
+
+// dir is where a session's tools start.
+func (g *Gateway) dir(s sessions.Session) string {
+	if dir, ok := g.env.Dir(string(s.ID)); ok {
+		return dir
+	}
+	return g.cfg().WorkDir(g.opt.Paths)
+}
+
+// prompt builds the system prompt of a new session.
+func (g *Gateway) prompt(_ context.Context, s sessions.Session, names []string, m model.Info) string {
+	in := agent.PromptInput{Session: s, Tools: names, Model: m, Now: g.now(), Instructions: g.cfg().Agent.Instructions,
+		Dir: g.cfg().WorkDir(g.opt.Paths), HidePeople: g.cfg().Privacy.RedactPII}
+	if soul, err := os.ReadFile(filepath.Join(g.opt.Paths.Home, "SOUL.md")); err == nil && len(soul) < 64<<10 {
+		in.Identity = string(soul)
+	}
+	if g.memory != nil {
+		in.Memory, in.User = g.memory.Snapshot()
+	}
+	return agent.Prompt(in)
+}
+
+// shown resolves what people see on a platform.
+func (g *Gateway) shown(at platforms.Address) config.DisplaySettings {
+	tier := platforms.TierLow
+	if adapter, ok := g.accounts.Adapter(at.AccountOf()); ok {
+		tier = adapter.Traits().Tier
+	}
+	return g.cfg().DisplayFor(at.Platform, tier)
+}
+
+// display is what a turn shows.
+func (g *Gateway) display(at platforms.Address, o sessions.Options) turn.Display {
+	cfg, d, p := g.cfg(), g.shown(at), g.platform(at.Platform)
+	out := turn.Display{
+		Streaming: d.Streaming, EditInterval: cfg.Streaming.EditInterval, EditThreshold: cfg.Streaming.Buffer, Cursor: cfg.Streaming.Cursor,
+		Typing: p.Typing, Progress: d.ToolProgress, PreviewLength: d.PreviewLength, Cleanup: d.Cleanup, Interim: d.Interim,
+		ReplyTo: p.ReplyTo, Reasoning: d.ShowReasoning,
+	}
+	if adapter, ok := g.accounts.Adapter(at.AccountOf()); ok {
+		if own := adapter.Traits().EditInterval; own > 0 {
+			out.EditInterval = own
+		}
+	}
+	// The first words wait as long as one edit would: an answer that is done by then is sent once.
+	out.FirstDelay = min(out.EditInterval, cfg.Streaming.EditInterval)
+	if d.LongRunning {
+		out.Heartbeat = cfg.Agent.NotifyInterval
+	}
+	if o.Progress != "" && cfg.Display.ToolProgressCommand {
+		out.Progress = o.Progress
+	}
+	return out
+}
+
+// settings are the parts of the configuration that a turn reads.
+func (g *Gateway) settings() turn.Settings {
+	cfg := g.cfg()
+	limits := agent.DefaultLimits()
+	limits.MaxSteps = cfg.Agent.MaxTurns
+	limits.EmptyTries = 1 // the model's own wrapper has asked again already
+	limits.Compaction = agent.Compaction{Enabled: cfg.Compression.Enabled, Threshold: cfg.Compression.Threshold,
+		SmallThreshold: limits.Compaction.SmallThreshold, SmallWindow: limits.Compaction.SmallWindow,
+		ThresholdTokens: cfg.Compression.ThresholdTok, ProtectFirst: cfg.Compression.ProtectFirst,
+		ProtectLast: cfg.Compression.ProtectLast, MaxAttempts: cfg.Compression.MaxAttempts}
+	return turn.Settings{
+		Limits: limits, IdleLimit: cfg.Agent.Timeout, IdleWarning: cfg.Agent.TimeoutWarning, StallNotice: cfg.Agent.StallTimeout,
+		Reasoning: cfg.Model.Reasoning, MaxAttempts: cfg.Agent.MaxCrashes, MaxInboundLen: int(cfg.Gateway.MaxMessage),
+		MaxMedia: int64(cfg.Gateway.MaxInboundMedia), MediaDir: filepath.Join(g.opt.Paths.Media, "in"),
+		Media: turn.MediaPolicy{
+			Roots: []string{g.opt.Paths.Media}, AllowDirs: cfg.Gateway.MediaAllowDirs, Strict: cfg.Gateway.StrictMedia,
+			Recent: cfg.Gateway.TrustRecentAge, Denied: g.protected,
+		},
+	}
+}
+
+// busyMode is what a message does while a turn runs: the chat's choice, else the configured one.
+func (g *Gateway) busyMode(at platforms.Address, o sessions.Options) turn.Mode {
+	if o.Busy != "" {
+		return turn.Mode(o.Busy)
+	}
+	return turn.Mode(g.shown(at).BusyInputMode)
+}
+
+// outbox makes and queues the router's messages.
+type outbox struct{ g *Gateway }
+
+func (o outbox) Take(rows ...*sessions.OutboxRow) { o.g.worker.Take(rows...) }
+func (o outbox) Revive(tx sessions.Tx, at platforms.Address) error {
+	return o.g.worker.Revive(tx, at)
+}
+func (o outbox) Control(at platforms.Address, text string) *sessions.OutboxRow {
+	rows := o.g.controlRows(at, text)
+	return rows[0]
+}
+
+// controlRows renders an answer that waits for nobody: its lane is the address's second one.
+func (g *Gateway) controlRows(at platforms.Address, markdown string) []*sessions.OutboxRow {
+	rows := g.rows(sessions.OutControl, at, markdown)
+	for _, row := range rows {
+		row.Lane = at.String() + "#control"
+	}
+	return rows
+}
+
+// noticeRow renders a line of Herald's own.
+func (g *Gateway) noticeRow(at platforms.Address, markdown string) *sessions.OutboxRow {
+	return g.rows(sessions.OutNotice, at, markdown)[0]
+}
+
+// rows renders Markdown for a place, one row per chunk, at least one.
+func (g *Gateway) rows(kind sessions.OutboxKind, at platforms.Address, markdown string) []*sessions.OutboxRow {
+	traits := platforms.TextTraits{Dialect: platforms.Plain}
+	if adapter, ok := g.accounts.Adapter(at.AccountOf()); ok {
+		traits = adapter.Traits().Text
+	}
+	chunks := format.Render(g.opt.Redactor.String(markdown), traits)
+	if len(chunks) == 0 {
+		chunks = []platforms.Text{{Body: markdown, Plain: markdown, Markdown: markdown}}
+	}
+	out := make([]*sessions.OutboxRow, len(chunks))
+	for i, c := range chunks {
+		out[i] = &sessions.OutboxRow{Kind: kind, Message: platforms.Outgoing{Address: at, Text: c}}
+	}
+	return out
+}
+
+// publicHosts is the host name of http.public_url.
+func publicHosts(public string) []string {
+	rest := strings.TrimPrefix(strings.TrimPrefix(public, "https://"), "http://")
+	host, _, _ := strings.Cut(rest, "/")
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if host == "" {
+		return nil
+	}
+	return []string{host}
+}
+
+// bytesText writes a size for people.
+func bytesText(n int64) string {
+	const k = 1024
+	switch {
+	case n < k:
+		return fmt.Sprintf("%d bytes", n)
+	case n < k*k:
+		return fmt.Sprintf("%.1f KiB", float64(n)/k)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/k/k)
+}
+
+// keepHouse prunes, vacuums and sweeps now and then.
+func (g *Gateway) keepHouse(ctx context.Context) {
+	defer g.wg.Done()
+	timer := time.NewTimer(houseFirst)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			g.sweep(ctx)
+			timer.Reset(time.Duration(g.cfg().Sessions.MinIntervalHours) * time.Hour)
+		}
+	}
+}
+
+// houseFirst is how long after a start the first sweep waits, so that it is in nobody's way.
+const houseFirst = 10 * time.Minute

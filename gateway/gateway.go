@@ -1,0 +1,313 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"herald/gateway/access"
+	"herald/gateway/admin"
+	"herald/gateway/command"
+	"herald/gateway/config"
+	"herald/gateway/delivery"
+	"herald/gateway/router"
+	"herald/gateway/turn"
+	"herald/locales"
+	"herald/platforms"
+	"herald/sessions"
+	"herald/sessions/sqlite"
+	"herald/tools"
+	"herald/tools/memory"
+	"herald/tools/redact"
+	"herald/tools/sandbox"
+)
+
+// Options is what a Gateway is made from.
+type Options struct {
+	// Config and Report are a loaded configuration without errors; Source is where they came from, for reloads.
+	Config *config.Config
+	Report *config.Report
+	Source config.Source
+	Paths  config.Paths
+	// Profile is the profile's name, config.DefaultProfile for the main one.
+	Profile string
+	Version string
+	Log     zerolog.Logger
+	// Redactor is the one that the log uses; it learns the profile's secrets.
+	Redactor *redact.Redactor
+	// Adapters, when set, adds platforms that the configuration does not name (tests).
+	Adapters func(sink platforms.Sink) []platforms.Adapter
+	Now      func() time.Time
+}
+
+// Gateway is one profile, running.
+type Gateway struct {
+	opt     Options
+	log     zerolog.Logger
+	now     func() time.Time
+	started time.Time
+
+	config  atomic.Pointer[config.Config]
+	texts   *texts
+	metrics *admin.Metrics
+
+	store    *sqlite.Store
+	env      sandbox.Environment
+	bus      *tools.Bus
+	catalog  *catalog
+	memory   *memory.Store
+	models   *models
+	gate     *access.Gate
+	pairing  *access.Pairing
+	accounts *accounts
+	worker   *delivery.Worker
+	runner   *turn.Runner
+	commands *command.Registry
+	router   *router.Router
+	admin    *admin.Server
+	mux      *http.ServeMux
+	listener net.Listener
+	http     *http.Server
+
+	wg   sync.WaitGroup
+	stop context.CancelFunc
+}
+
+// New opens the profile's store and wires everything. Nothing runs and nothing is sent yet. On an error
+// everything that was opened is closed again.
+func New(ctx context.Context, opt Options) (g *Gateway, err error) {
+	g = &Gateway{opt: opt, log: opt.Log, now: opt.Now}
+	if g.now == nil {
+		g.now = time.Now
+	}
+	g.started = g.now()
+	g.config.Store(opt.Config)
+	defer func() {
+		if err != nil {
+			g.close()
+		}
+	}()
+	catalogs, err := locales.New(locales.Options{Overlay: opt.Paths.Locales, Problem: func(err error) {
+		g.log.Warn().Err(err).Msg("a file of texts can't be used")
+	}})
+	if err != nil {
+		return nil, err
+	}
+	g.texts = &texts{g: g, catalogs: catalogs}
+	g.metrics = admin.NewMetrics()
+	if err := g.openStore(ctx); err != nil {
+		return nil, err
+	}
+	if err := g.buildTools(); err != nil {
+		return nil, err
+	}
+	if g.models, err = newModels(ctx, g); err != nil {
+		return nil, err
+	}
+	if g.pairing, err = access.NewPairing(ctx, g.store, g.now); err != nil {
+		return nil, fmt.Errorf("read who was let in: %w", err)
+	}
+	g.gate = access.New(policyOf(opt.Config), g.pairing)
+	if err := g.listen(); err != nil {
+		return nil, err
+	}
+	if err := g.buildAccounts(); err != nil {
+		return nil, err
+	}
+	g.buildCore()
+	g.accounts.sink = g.router
+	return g, g.mount()
+}
+
+// openStore opens the database and its lock.
+func (g *Gateway) openStore(ctx context.Context) error {
+	store, err := sqlite.Open(ctx, sqlite.Options{Path: g.opt.Paths.DB, Log: g.log, Clock: g.now, Home: g.opt.Paths.Home,
+		Profile: g.opt.Profile, Observe: g.metrics.Commit})
+	if err != nil {
+		return err
+	}
+	g.store = store
+	return nil
+}
+
+// listen takes the HTTP address. The default port gives way to a free one when something else has it; a
+// port that was asked for does not.
+func (g *Gateway) listen() error {
+	cfg := g.cfg()
+	listener, err := net.Listen("tcp", cfg.HTTP.Listen)
+	if err != nil && cfg.HTTP.Listen == config.Default().HTTP.Listen {
+		host, _, serr := net.SplitHostPort(cfg.HTTP.Listen)
+		if serr != nil {
+			return serr
+		}
+		g.log.Warn().Str("http.listen", cfg.HTTP.Listen).Err(err).Msg("the default port is taken; using a free one")
+		listener, err = net.Listen("tcp", net.JoinHostPort(host, "0"))
+	}
+	if err != nil {
+		return fmt.Errorf("http.listen %q: %w (stop what uses the port, or set http.listen to another one; port 0 takes a free one)", cfg.HTTP.Listen, err)
+	}
+	g.listener = listener
+	return nil
+}
+
+// buildCore wires delivery, turns, commands and the router.
+func (g *Gateway) buildCore() {
+	g.worker = delivery.New(delivery.Options{Store: g.store, Adapters: g.accounts, Texts: g.texts, Observer: g.metrics, Log: g.log, Now: g.now})
+	journal := &turn.Journal{}
+	g.bus = g.catalog.bus(journal)
+	g.runner = turn.NewRunner(turn.Services{
+		Store: g.store, Bus: g.bus, Catalog: g.catalog, Outbox: g.worker, Adapters: g.accounts, Texts: g.texts,
+		Model: g.models.get, Prompt: g.prompt, Display: g.display, Settings: g.settings, Origin: g.origin, Dir: g.dir,
+		Redact: g.opt.Redactor.String, Profile: g.opt.Profile, Metrics: g.metrics, Log: g.log, Now: g.now,
+	})
+	journal.Runner = g.runner
+	g.catalog.asker.runner = g.runner
+	g.commands = command.New(command.Services{
+		Store: g.store, Printer: g.texts.printer, Render: g.controlRows, Take: g.worker.Take, Origin: g.origin,
+		Tier:   func(e platforms.Event) access.Tier { return g.decide(e).Tier },
+		May:    func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
+		Forget: g.runner.Invalidate, Models: g.models, Status: status{g}, Compress: g.models.summarise,
+		Resend: g.worker.Resend, AnswerAsk: g.runner.AnswerClick, AnswerClick: g.accounts.answerClick,
+		BusyMode: func(at platforms.Address) string { return g.shown(at).BusyInputMode },
+		Progress: func(at platforms.Address) string { return g.shown(at).ToolProgress }, Log: g.log,
+	})
+	g.router = router.New(router.Options{
+		Store: g.store, Runner: g.runner, Access: admission{g}, Commands: g.commands, Outbox: outbox{g}, Texts: g.texts, Metrics: g.metrics,
+		Key: func(e platforms.Event) sessions.Key {
+			return sessions.KeyFor(sessions.SourceOf(g.opt.Profile, e), g.keyOptions())
+		},
+		Mode: g.busyMode, Ack: func() bool { return g.cfg().Display.BusyAck },
+		Freshness: func() time.Duration { return g.cfg().Agent.AutoContinue },
+		MaxActive: func() int { return g.cfg().MaxConcurrentSessions },
+		Stranger:  g.stranger, QueueMax: g.cfg().Gateway.MaxPending, Log: g.log, Now: g.now,
+	})
+}
+
+func (g *Gateway) cfg() *config.Config { return g.config.Load() }
+
+// URL returns where the browser chat answers.
+func (g *Gateway) URL() string { return "http://" + g.listener.Addr().String() + "/" }
+
+// Run takes up what the last process left, starts the platforms, and returns after ctx has ended and
+// everything has stopped in order. An error is one that keeps the daemon from running at all.
+func (g *Gateway) Run(ctx context.Context) error {
+	defer g.close()
+	run, stop := context.WithCancel(context.Background())
+	g.stop = stop
+	defer stop()
+	for _, w := range g.gate.Warnings(g.accounts.trusted()...) {
+		g.log.Warn().Msg(w)
+	}
+	if err := g.worker.Recover(ctx); err != nil {
+		return err
+	}
+	if err := g.router.Recover(ctx); err != nil {
+		return err
+	}
+	g.accounts.start(run)
+	g.setCommands()
+	g.wg.Add(1)
+	go g.serve()
+	if err := g.admin.Listen(g.opt.Paths.Socket); err != nil {
+		g.log.Error().Err(err).Msg("the control socket can't be opened: herald status, send and the like will not work")
+	}
+	g.wg.Add(1)
+	go g.keepHouse(run)
+	g.watchConfig(run)
+	g.log.Info().Str("version", g.opt.Version).Str("home", g.opt.Paths.Home).Str("model", g.models.Current("").String()).
+		Str("because", g.models.reason()).Dur("took", g.now().Sub(g.started)).Msg("Herald is running")
+	if g.cfg().Platforms.Web.On() {
+		g.log.Info().Str("url", g.URL()).Msg("the browser chat is at " + g.URL())
+	}
+	g.metrics.SetReady(true)
+	<-ctx.Done()
+	g.shutdown(stop)
+	return nil
+}
+
+func (g *Gateway) serve() {
+	defer g.wg.Done()
+	if err := g.http.Serve(g.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		g.log.Error().Err(err).Msg("the HTTP listener has ended")
+	}
+}
+
+// shutdown stops in order: nothing new comes in, what runs may end within the drain budget, what is ready is
+// delivered, and the rest waits on disk for the next process.
+func (g *Gateway) shutdown(stop context.CancelFunc) {
+	cfg := g.cfg()
+	g.log.Info().Dur("budget", cfg.Agent.DrainTimeout).Msg("stopping: running turns may end, the rest goes on after the next start")
+	g.metrics.SetReady(false)
+	g.accounts.pauseInbound()
+	ctx, cancel := context.WithTimeout(context.Background(), cfg.Agent.DrainTimeout)
+	if err := g.router.Drain(ctx); err != nil {
+		g.log.Warn().Int("turns", g.runner.Active()).Msg("turns are still running; they go on after the next start")
+	}
+	cancel()
+	g.runner.Close()
+	g.router.Wait()
+	ctx, cancel = context.WithTimeout(context.Background(), min(cfg.Agent.DrainTimeout, 5*time.Second)+time.Second)
+	if err := g.worker.Drain(ctx); err != nil {
+		g.log.Warn().Int("messages", g.worker.Depth()).Msg("messages are still waiting; they are sent after the next start")
+	}
+	cancel()
+	g.worker.Close()
+	stop()
+	ctx, cancel = context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := g.http.Shutdown(ctx); err != nil {
+		_ = g.http.Close()
+	}
+	g.admin.Close()
+	g.accounts.wait()
+	g.wg.Wait()
+	g.log.Info().Msg("stopped")
+}
+
+// close releases what New opened. It is safe to call twice.
+func (g *Gateway) close() {
+	if g.runner != nil {
+		g.runner.Close()
+	}
+	if g.worker != nil {
+		g.worker.Close()
+	}
+	if g.bus != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		_ = g.bus.Close(ctx)
+		cancel()
+	}
+	if g.env != nil {
+		_ = g.env.Close()
+	}
+	if g.accounts != nil {
+		g.accounts.release()
+	}
+	if g.listener != nil {
+		_ = g.listener.Close()
+	}
+	if g.store != nil {
+		if err := g.store.Close(); err != nil {
+			g.log.Error().Err(err).Msg("the database did not close cleanly; nothing that was accepted is lost")
+		}
+		g.store = nil
+	}
+}
+
+// workspace makes the directory where the agent works.
+func (g *Gateway) workspace() (string, error) {
+	dir := g.cfg().WorkDir(g.opt.Paths)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("terminal.cwd %q: %w (set terminal.cwd to a directory that can be written)", dir, err)
+	}
+	return filepath.Clean(dir), nil
+}

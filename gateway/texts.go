@@ -1,0 +1,158 @@
+package gateway
+
+import (
+	"strings"
+	"time"
+
+	"herald/gateway/model"
+	"herald/gateway/turn"
+	"herald/locales"
+	"herald/platforms"
+	"herald/platforms/format"
+	"herald/sessions"
+)
+
+// texts says what the core tells people, in the profile's language.
+type texts struct {
+	g        *Gateway
+	catalogs *locales.Catalogs
+}
+
+func (t *texts) printer(platforms.Address) *locales.Printer {
+	return t.catalogs.Choose(t.g.cfg().Display.Language)
+}
+
+func (t *texts) say(at platforms.Address, key string, args ...locales.Arg) string {
+	return t.printer(at).T(key, args...)
+}
+
+// Unknown implements delivery.Texts.
+func (t *texts) Unknown(at platforms.Address, _ sessions.OutboxKind, id sessions.OutboxID) (text, button string) {
+	return t.say(at, "delivery.unknown", locales.Int("id", int64(id))), t.say(at, "delivery.show_again")
+}
+
+// Refused implements delivery.Texts.
+func (t *texts) Refused(at platforms.Address, reason string) string {
+	return t.say(at, "delivery.failed", locales.Str("reason", format.EscapeMarkdown(t.g.opt.Redactor.String(reason))))
+}
+
+// Notes implements delivery.Texts.
+func (t *texts) Notes(_ platforms.Address, notes []string) string {
+	return "⚠️ " + strings.Join(notes, "\n⚠️ ")
+}
+
+// Failed implements turn.Texts.
+func (t *texts) Failed(at platforms.Address, kind model.Kind, retryAfter time.Duration) string {
+	switch kind {
+	case model.Auth:
+		return "⚠️ " + t.say(at, "error.auth")
+	case model.Policy:
+		return "⚠️ " + t.say(at, "error.policy")
+	case model.RateLimit:
+		if retryAfter > 0 {
+			return "⚠️ " + t.say(at, "error.rate_limit_wait", locales.Dur("time", retryAfter))
+		}
+		return "⚠️ " + t.say(at, "error.rate_limit")
+	case model.Down, model.Overloaded:
+		return "⚠️ " + t.say(at, "error.down")
+	case model.ContextLength:
+		return "⚠️ " + t.say(at, "error.context_length")
+	case model.Invalid:
+		return "⚠️ " + t.say(at, "error.garbage")
+	case model.NotFound:
+		return "⚠️ " + t.say(at, "error.not_found")
+	}
+	return "⚠️ " + t.say(at, "error.generic")
+}
+
+// Stopped and the next ones implement turn.Texts.
+func (t *texts) Stopped(at platforms.Address) string { return "_" + t.say(at, "turn.stopped") + "_" }
+
+func (t *texts) Parked(at platforms.Address, attempts int) string {
+	return "⚠️ " + t.printer(at).N("restart.parked", attempts)
+}
+
+func (t *texts) TimedOut(at platforms.Address, limit time.Duration) string {
+	return "⚠️ " + t.say(at, "turn.timeout", locales.Dur("time", limit))
+}
+
+func (t *texts) SlowWarning(at platforms.Address, idle time.Duration) string {
+	return "⏳ " + t.say(at, "turn.quiet", locales.Dur("time", idle), locales.Dur("limit", t.g.cfg().Agent.Timeout))
+}
+
+func (t *texts) Stalled(at platforms.Address, idle time.Duration) string {
+	return "⏳ " + t.say(at, "turn.stalled", locales.Dur("time", idle))
+}
+
+func (t *texts) Working(at platforms.Address, since time.Duration, what string, step int) string {
+	if what == "" {
+		return "⏳ " + t.say(at, "turn.working", locales.Dur("time", since))
+	}
+	return "⏳ " + t.say(at, "turn.working_detail", locales.Dur("time", since), locales.Int("step", step), locales.Str("tool", format.Code(what)))
+}
+
+func (t *texts) Silent(at platforms.Address) string { return t.say(at, "turn.silent") }
+
+func (t *texts) Exhausted(at platforms.Address, steps int) string {
+	return "⚠️ " + t.printer(at).N("turn.max_steps", steps)
+}
+
+func (t *texts) AttachmentLost(at platforms.Address, name, reason string) string {
+	return "⚠️ " + t.say(at, "attachment.download_failed", locales.Str("name", format.EscapeMarkdown(name)), locales.Str("reason", format.EscapeMarkdown(reason)))
+}
+
+func (t *texts) MediaRefused(at platforms.Address, name, reason string) string {
+	return "⚠️ " + t.say(at, "attachment.upload_failed", locales.Str("name", format.EscapeMarkdown(name)), locales.Str("reason", format.EscapeMarkdown(reason)))
+}
+
+func (t *texts) AskOther(at platforms.Address) string { return t.say(at, "clarify.choose") }
+
+func (t *texts) AskAnswered(at platforms.Address, question, answer string) string {
+	return question + "\n\n" + t.say(at, "clarify.answered", locales.Str("text", "**"+format.EscapeMarkdown(answer)+"**"))
+}
+
+// Ack implements router.Texts.
+func (t *texts) Ack(at platforms.Address, taken turn.Taken, s turn.Snapshot) string {
+	d := t.g.shown(at)
+	key := ""
+	switch taken {
+	case turn.TakenRedirect:
+		key = "busy.interrupted"
+	case turn.TakenAfter:
+		key = "busy.redirected"
+	case turn.TakenSteer:
+		if !d.BusySteerAck {
+			return ""
+		}
+		key = "busy.steered"
+	case turn.NotTaken:
+		key = "busy.queued"
+	}
+	if key == "" || !d.BusyAck {
+		return ""
+	}
+	text := "↪ " + t.say(at, key)
+	if !d.BusyAckDetail {
+		return text
+	}
+	since, step := locales.Dur("time", t.g.now().Sub(s.Began)), locales.Int("step", s.Used.Calls+1)
+	if s.Doing != "" {
+		return text + " " + t.say(at, "busy.detail_tool", since, step, locales.Str("tool", s.Doing))
+	}
+	return text + " " + t.say(at, "busy.detail", since, step)
+}
+
+// QueueFull implements router.Texts.
+func (t *texts) QueueFull(at platforms.Address, most int) string {
+	return "⚠️ " + t.printer(at).N("inbound.queue_full", most)
+}
+
+// BusyReject implements router.Texts.
+func (t *texts) BusyReject(at platforms.Address, name string) string {
+	return t.say(at, "command.refused_busy", locales.Str("name", name))
+}
+
+// TooLong implements router.Texts.
+func (t *texts) TooLong(at platforms.Address, size, most int64) string {
+	return "⚠️ " + t.say(at, "inbound.too_long", locales.Str("size", bytesText(size)), locales.Str("max", bytesText(most)))
+}
