@@ -125,6 +125,7 @@ type scanner struct {
 	// runEnd is the end of the run of base64url characters that was measured last, valid before it.
 	runStart, runEnd int
 	keyless          bool // no END line of a private key is ahead
+	scheme           int  // where the last "scheme://" ended
 }
 
 func (sc *scanner) run() string {
@@ -214,11 +215,11 @@ func (sc *scanner) privateKey(i int) int {
 // userinfo hides the password of scheme://user:password@host. i is at the colon behind the user.
 func (sc *scanner) userinfo(i int) int {
 	const window = 256
-	start := i
-	for start > 0 && i-start < window && strings.IndexByte("/?#@ \t\n\"'<>\\", sc.s[start-1]) < 0 {
-		start--
+	if strings.HasPrefix(sc.s[i:], "://") && i > 0 && isAlnum(sc.s[i-1]) {
+		sc.scheme = i + 3
+		return i
 	}
-	if !strings.HasSuffix(sc.s[:start], "://") || start < 4 || !isAlnum(sc.s[start-4]) {
+	if sc.scheme == 0 || i-sc.scheme > window || strings.ContainsAny(sc.s[sc.scheme:i], "/?#@ \t\n\"'<>\\") {
 		return i
 	}
 	after := sc.s[i+1 : min(len(sc.s), i+1+window)]
