@@ -123,7 +123,7 @@ func (r *retrying) Stream(ctx context.Context, req Request, on func(Delta)) (Res
 		if !errors.As(err, &failed) || !failed.Retryable() || attempt >= r.policy.Attempts {
 			return Response{}, err
 		}
-		wait, ok := r.policy.wait(max(attempt, 1)+empties, failed)
+		wait, ok := r.policy.wait(attempt+empties, failed)
 		if !ok {
 			return Response{}, err
 		}

@@ -317,7 +317,7 @@ func imageBlock(b []byte, img model.Image) []byte {
 
 // toolID returns an id that the API takes: letters, digits, "_" and "-" only.
 func toolID(id string) string {
-	ok := id != ""
+	ok := id != "" && !strings.HasPrefix(id, "h_") // what is written below begins so
 	for i := range len(id) {
 		if !idByte(id[i]) {
 			ok = false
