@@ -1,0 +1,57 @@
+# Herald's commands. `make run` and `make test` set up everything on a fresh Debian machine with Go.
+
+TAGS     := sqlite_fts5
+VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
+FUZZTIME ?= 10s
+RUNS     ?= 100
+SEED     ?= 1
+export CGO_ENABLED := 1
+
+.PHONY: build run test unit crash torture fuzz lint bench backup-check clean compiler browser
+
+build: compiler ## bin/herald
+	go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/herald ./cmd/herald
+
+run: build ## build and run with no configuration: the browser chat on loopback
+	bin/herald run
+
+test: compiler browser unit crash fuzz ## everything that CI runs beside lint
+
+unit: ## all tests with the race detector
+	go test -race -tags $(TAGS) -timeout 15m ./...
+
+crash: ## kill the real binary at every commit edge, and $(RUNS) seeded random runs
+	RUNS=$(RUNS) SEED=$(SEED) go test -race -tags '$(TAGS) failpoint' -timeout 30m -count=1 ./cmd/herald/crash
+
+torture: ## the same with 1,000 random runs
+	$(MAKE) crash RUNS=1000
+
+fuzz: ## every fuzz target for $(FUZZTIME)
+	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for target in $$(grep -h '^func Fuzz' $$dir/*_test.go | sed 's/func \(Fuzz[A-Za-z0-9_]*\).*/\1/'); do \
+			echo "fuzz $$dir $$target"; \
+			go test -tags $(TAGS) -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -parallel 2 $$dir; \
+		done; \
+	done
+
+lint: compiler ## gofmt, vet, staticcheck, module checks, the dead-code gate
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "not formatted (run gofmt -w):"; echo "$$unformatted"; exit 1; fi
+	go vet -tags '$(TAGS)' ./...
+	go vet -tags '$(TAGS) failpoint' ./sessions/... ./cmd/...
+	go tool staticcheck -tags '$(TAGS)' ./...
+	go mod verify
+	go mod tidy -diff
+	.ci/deadcode
+
+bench: build ## start, idle, latency, load, sessions, soak and crash phases against the fakes
+	go run -tags $(TAGS) ./cmd/heraldbench -cmd 'bin/herald run'
+
+compiler:
+	@command -v cc >/dev/null 2>&1 || .ci/need gcc libc6-dev
+
+browser:
+	@command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || .ci/need chromium
+
+clean:
+	rm -rf bin dist

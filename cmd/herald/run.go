@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"herald/gateway"
+	"herald/gateway/config"
+	"herald/sessions/lock"
+	"herald/sessions/sqlite"
+	"herald/tools/redact"
+)
+
+// memoryTarget is where the garbage collector starts to work harder: Herald idles at a few MiB, and a heap
+// that is allowed to double from there costs more than it brings.
+const memoryTarget = 64 << 20
+
+func runCmd(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "run",
+		Short: "Run the daemon in the foreground",
+		Long: `Run the daemon until it is told to stop (Ctrl+C or SIGTERM).
+
+Without any configuration it serves the browser chat on http://127.0.0.1:7878/ with the built-in demo model.`,
+		Example: "  herald run\n  herald run --set http.listen=127.0.0.1:0\n  HERALD_HOME=/srv/herald herald run",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), g) },
+	}
+}
+
+func run(ctx context.Context, g *globals) error {
+	debug.SetGCPercent(50)
+	debug.SetMemoryLimit(memoryTarget)
+	if runtime.GOMAXPROCS(0) > 4 {
+		runtime.GOMAXPROCS(4) // a gateway waits more than it computes; more threads only cost memory
+	}
+	paths, err := g.paths()
+	if err != nil {
+		return err
+	}
+	source, err := g.source(paths)
+	if err != nil {
+		return err
+	}
+	cfg, report, err := config.Load(source)
+	if err != nil {
+		return coded{err, exitConfig}
+	}
+	secrets := redact.New(cfg.Secrets()...)
+	log, closeLog, err := openLog(cfg, paths, secrets)
+	if err != nil {
+		return coded{err, exitConfig}
+	}
+	defer closeLog()
+	for _, w := range report.Warnings {
+		log.Warn().Msg(w.Error())
+	}
+	daemon, err := gateway.New(ctx, gateway.Options{Config: cfg, Report: report, Source: source, Paths: paths, Profile: g.profileName(),
+		Version: version(), Log: log, Redactor: secrets})
+	if err != nil {
+		return startError(err)
+	}
+	return daemon.Run(ctx)
+}
+
+// startError gives the errors of a start that a restart can't mend their exit code.
+func startError(err error) error {
+	var locked *sqlite.LockedError
+	var held *lock.HeldError
+	if errors.As(err, &locked) || errors.As(err, &held) {
+		return coded{err, exitConfig}
+	}
+	var corrupt *sqlite.CorruptError
+	if errors.As(err, &corrupt) {
+		return coded{err, exitConfig}
+	}
+	return err
+}
+
+// openLog makes the daemon's log: people's form on a terminal, JSON elsewhere, and JSON in the home.
+func openLog(cfg *config.Config, paths config.Paths, secrets *redact.Redactor) (zerolog.Logger, func(), error) {
+	level, err := zerolog.ParseLevel(cfg.Log.Level)
+	if err != nil {
+		return zerolog.Nop(), nil, err
+	}
+	var screen io.Writer = os.Stderr
+	if cfg.Log.Format == "console" || (cfg.Log.Format == "auto" && isatty.IsTerminal(os.Stderr.Fd())) {
+		screen = zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.TimeOnly}
+	}
+	out, done := screen, func() {}
+	if cfg.Log.File {
+		file, err := openRotating(filepath.Join(paths.Logs, "herald.log"), int64(cfg.Log.MaxMB)<<20)
+		if err != nil {
+			return zerolog.Nop(), nil, fmt.Errorf("log file: %w (make %s writable, or set log.file to false)", err, paths.Logs)
+		}
+		out, done = zerolog.MultiLevelWriter(screen, file), func() { _ = file.Close() }
+	}
+	return zerolog.New(redacting{out, secrets}).Level(level).With().Timestamp().Logger(), done, nil
+}
+
+// redacting takes secrets out of every line before it is written anywhere.
+type redacting struct {
+	out     io.Writer
+	secrets *redact.Redactor
+}
+
+func (r redacting) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(r.out, r.secrets.String(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
