@@ -20,7 +20,7 @@ import (
 // Bounds of document extraction, against files that unpack to far more than they are.
 const (
 	maxDocument  = 50 << 20  // bytes of the file
-	maxEntry     = 32 << 20  // bytes of one part after unpacking
+	maxEntry     = 16 << 20  // bytes read of one part after unpacking
 	maxExtracted = 2_000_000 // bytes of text
 	maxColumns   = 1000      // of a sheet; cells to the right are left out
 	maxSheets    = 200
@@ -44,16 +44,23 @@ func extract(ctx context.Context, env sandbox.Environment, t target, format stri
 	if err != nil {
 		return "", err
 	}
-	text, err := documentText(b, format)
+	text, err := documentText(ctx, b, format)
 	if err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
 		return "", fmt.Errorf("it can't be read as %s: %w", format, err)
 	}
 	return text, nil
 }
 
 // documentText turns the bytes of a document into text, bounded.
-func documentText(b []byte, format string) (string, error) {
-	out := &extracted{}
+func documentText(ctx context.Context, b []byte, format string) (string, error) {
+	return (&extracted{ctx: ctx, maxEntry: maxEntry, maxText: maxExtracted}).document(b, format)
+}
+
+// document extracts the text of one document.
+func (out *extracted) document(b []byte, format string) (string, error) {
 	var err error
 	switch format {
 	case "ipynb":
@@ -72,11 +79,16 @@ func documentText(b []byte, format string) (string, error) {
 	return strings.ToValidUTF8(out.b.String(), "\uFFFD"), err
 }
 
-// extracted collects text up to the bound.
-type extracted struct{ b strings.Builder }
+// extracted collects text up to the bounds.
+type extracted struct {
+	ctx      context.Context
+	b        strings.Builder
+	maxEntry int64 // bytes read of one part
+	maxText  int   // bytes of text
+}
 
 func (e *extracted) put(s string) error {
-	if room := maxExtracted - e.b.Len(); len(s) > room {
+	if room := e.maxText - e.b.Len(); len(s) > room {
 		e.b.WriteString(s[:max(0, room)])
 		return errFull
 	}
@@ -145,23 +157,27 @@ func (e *extracted) notebook(b []byte) error {
 }
 
 // parts are the files of a packed document.
-type parts map[string]*zip.File
+type parts struct {
+	ctx   context.Context
+	files map[string]*zip.File
+	max   int64
+}
 
 func (e *extracted) archive(b []byte, read func(*extracted, parts) error) error {
 	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		return err
 	}
-	p := parts{}
+	p := parts{ctx: e.ctx, files: map[string]*zip.File{}, max: e.maxEntry}
 	for _, f := range z.File {
-		p[strings.TrimPrefix(f.Name, "/")] = f
+		p.files[strings.TrimPrefix(f.Name, "/")] = f
 	}
 	return read(e, p)
 }
 
-// xml calls each with the tokens of one part; a part that is not there is an error of fs.ErrNotExist kind.
+// xml calls each with the tokens of one part. It ends with errFull at the bound.
 func (p parts) xml(name string, each func(xml.Token) error) error {
-	f, ok := p[name]
+	f, ok := p.files[name]
 	if !ok {
 		return fmt.Errorf("it has no part %s", name)
 	}
@@ -170,9 +186,12 @@ func (p parts) xml(name string, each func(xml.Token) error) error {
 		return err
 	}
 	defer r.Close()
-	d := xml.NewDecoder(io.LimitReader(r, maxEntry))
+	d := xml.NewDecoder(&boundedReader{r: r, left: p.max})
 	d.Strict = false
-	for {
+	for n := 0; ; n++ {
+		if n%4096 == 0 && p.ctx.Err() != nil {
+			return p.ctx.Err()
+		}
 		tok, err := d.RawToken()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -184,6 +203,21 @@ func (p parts) xml(name string, each func(xml.Token) error) error {
 			return err
 		}
 	}
+}
+
+// boundedReader ends with errFull instead of the end of the file.
+type boundedReader struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errFull
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }
 
 func attr(s xml.StartElement, name string) string {
@@ -242,7 +276,7 @@ func (e *extracted) word(p parts) error {
 // workbook writes each sheet under its name, rows as lines, cells separated by tabs.
 func (e *extracted) workbook(p parts) error {
 	shared, err := sharedStrings(p)
-	if err != nil {
+	if err != nil && !errors.Is(err, errFull) {
 		return err
 	}
 	files, err := relations(p)
@@ -296,7 +330,7 @@ func relations(p parts) (map[string]string, error) {
 
 // sharedStrings reads the table that text cells point into; a workbook of numbers has none.
 func sharedStrings(p parts) ([]string, error) {
-	if _, ok := p["xl/sharedStrings.xml"]; !ok {
+	if _, ok := p.files["xl/sharedStrings.xml"]; !ok {
 		return nil, nil
 	}
 	var all []string

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -166,10 +167,12 @@ func (localFiles) ReadFile(ctx context.Context, path string, max int64) ([]byte,
 	if st.Size() > max {
 		return nil, tooLarge(st.Size())
 	}
-	b, err := io.ReadAll(io.LimitReader(f, max+1))
-	if err != nil {
+	// The size is a hint: files of /proc say 0, and others may grow meanwhile.
+	buf := bytes.NewBuffer(make([]byte, 0, st.Size()+bytes.MinRead))
+	if _, err := buf.ReadFrom(io.LimitReader(f, max+1)); err != nil {
 		return nil, err
 	}
+	b := buf.Bytes()
 	if int64(len(b)) > max {
 		return nil, tooLarge(int64(len(b)))
 	}
