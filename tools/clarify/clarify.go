@@ -35,7 +35,7 @@ type Asker interface {
 const parameters = `{"type":"object","properties":{` +
 	`"question":{"type":"string","description":"The question, complete in itself: the person may read nothing else.","minLength":1,"maxLength":2000},` +
 	`"choices":{"type":"array","description":"Up to 4 answers to choose from, best first. Leave out for an open question. The person can always answer in their own words, so add no 'other'.",` +
-	`"items":{"type":"string","minLength":1,"maxLength":200},"maxItems":4}},"required":["question"],"additionalProperties":false}`
+	`"items":{"type":"string","maxLength":200},"maxItems":4}},"required":["question"],"additionalProperties":false}`
 
 const description = "Ask the person a question and wait for the answer. Use it when a decision is theirs and a wrong guess would cost them: " +
 	"an ambiguous goal, a choice with lasting effect, a missing fact that only they know. Decide small matters yourself. Ask one thing at a time."

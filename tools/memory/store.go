@@ -121,16 +121,29 @@ func (s *Store) read(t Target) (raw string, entries []string, err error) {
 	return raw, parse(raw), nil
 }
 
-// parse splits a file.
+// parse splits a file at the lines that are only §.
 func parse(raw string) []string {
 	var entries []string
-	for e := range strings.SplitSeq("\n"+raw+"\n", delimiter) {
-		if e = strings.TrimSpace(e); e != "" && !slices.Contains(entries, e) {
+	var entry []string
+	flush := func() {
+		e := strings.TrimSpace(strings.Join(entry, "\n"))
+		if e != "" && !slices.Contains(entries, e) {
 			entries = append(entries, e)
 		}
+		entry = nil
 	}
+	for line := range strings.SplitSeq(raw, "\n") {
+		if isDelimiter(line) {
+			flush()
+			continue
+		}
+		entry = append(entry, line)
+	}
+	flush()
 	return entries
 }
+
+func isDelimiter(line string) bool { return strings.TrimSpace(line) == "§" }
 
 // Operation is one change. OldText is a part of the entry that is meant.
 type Operation struct {
@@ -226,7 +239,7 @@ func check(ops []Operation) error {
 			if op.Content == "" {
 				return &Refusal{Reason: fmt.Sprintf("action %s needs content", op.Action)}
 			}
-			if strings.Contains("\n"+op.Content+"\n", delimiter) {
+			if slices.ContainsFunc(strings.Split(op.Content, "\n"), isDelimiter) {
 				return &Refusal{Reason: "content has a line that is only §, which separates entries; write it without that line"}
 			}
 			if threat := Threat(op.Content); threat != "" {

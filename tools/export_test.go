@@ -1,0 +1,4 @@
+package tools
+
+// CoreTools lets tests outside of the package know all names.
+var CoreTools = coreTools
