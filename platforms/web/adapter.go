@@ -28,15 +28,17 @@ type Adapter struct {
 	chatSeed maphash.Seed
 
 	mu       sync.Mutex
-	sink     platforms.Sink // nil while not running
-	stop     chan struct{}  // closed when Run ends
+	sink     platforms.Sink  // nil while not running
+	run      context.Context // of Run
+	refused  time.Time       // when the core last refused an event; zero once it took one again
+	reason   string          // why it did
 	since    time.Time
 	state    string
 	last     time.Time
 	commands []platforms.CommandInfo
 	typing   map[platforms.ChatID]time.Time // until when it shows
 	titles   map[platforms.ChatID]string
-	busy     sync.WaitGroup // requests that use sink or stop
+	busy     sync.WaitGroup // requests that use sink or run
 	streams  int
 }
 
@@ -116,29 +118,28 @@ func (a *Adapter) Secrets() []string {
 	return s
 }
 
-// Run opens the door for messages until ctx ends. It then ends every event stream, waits for requests that
-// are being accepted, and returns nil. It can be run again. It returns an error only when it runs already.
+// Run opens the door for messages until ctx ends. It then ends every event stream, breaks off what is being
+// accepted (the page keeps it), waits for both, and returns nil. It can be run again. It returns an error only when it runs already.
 func (a *Adapter) Run(ctx context.Context, sink platforms.Sink) error {
 	if sink == nil {
 		return startError("", errors.New("no sink"), "")
 	}
-	stop := make(chan struct{})
 	a.mu.Lock()
 	if a.sink != nil {
 		a.mu.Unlock()
 		return startError("", errors.New("runs already"), "")
 	}
-	a.sink, a.stop = sink, stop
+	a.sink, a.run = sink, ctx
+	a.refused = time.Time{}
 	a.setState("connected")
 	a.mu.Unlock()
 
 	<-ctx.Done()
 
 	a.mu.Lock()
-	a.sink, a.stop = nil, nil
+	a.sink = nil
 	a.setState("stopped")
 	a.mu.Unlock()
-	close(stop)
 	a.busy.Wait()
 	return nil
 }
@@ -146,23 +147,55 @@ func (a *Adapter) Run(ctx context.Context, sink platforms.Sink) error {
 // setState is called with mu held.
 func (a *Adapter) setState(state string) { a.state, a.since = state, a.opts.Now() }
 
-// Health reports inbound as open from the start of Run to the end of its context.
+// refusedFor is how long a refusal of the core says that the next event would be refused too. A browser
+// does not try again by itself, so nothing else would ever tell that the trouble is over.
+const refusedFor = 30 * time.Second
+
+// Health reports inbound as open from the start of Run to the end of its context, but for the half minute
+// after the core refused an event and took none since (P12).
 func (a *Adapter) Health() platforms.Health {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return platforms.Health{Inbound: a.sink != nil, State: a.state, Since: a.since, LastEvent: a.last}
+	h := platforms.Health{Inbound: a.sink != nil, State: a.state, Since: a.since, LastEvent: a.last}
+	if h.Inbound && !a.refused.IsZero() && a.opts.Now().Sub(a.refused) < refusedFor {
+		h.Inbound, h.State, h.Since, h.Detail = false, "deaf", a.refused, a.reason
+	}
+	return h
+}
+
+// offer hands one event to the core and notes for Health how that went. It does not end with the request
+// that brought the event: a tab that is closed meanwhile must not break it off half way. It ends with Run,
+// and after acceptWithin.
+func (a *Adapter) offer(ctx context.Context, sink platforms.Sink, ev platforms.Event) error {
+	err := sink.Accept(ctx, ev)
+	now := a.opts.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err != nil {
+		a.refused, a.reason = now, "the core refused an event: "+err.Error()
+		return err
+	}
+	a.refused, a.last = time.Time{}, now
+	return nil
 }
 
 // enter borrows the sink for one request. Run does not return before leave was called. ok is false while
-// the adapter does not run. stop is closed when it ends.
-func (a *Adapter) enter() (sink platforms.Sink, stop <-chan struct{}, leave func(), ok bool) {
+// the adapter does not run. ctx is Run's own and ends with it.
+func (a *Adapter) enter() (ctx context.Context, sink platforms.Sink, leave func(), ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.sink == nil {
+	if a.sink == nil || a.run.Err() != nil {
 		return nil, nil, nil, false
 	}
 	a.busy.Add(1)
-	return a.sink, a.stop, a.busy.Done, true
+	return a.run, a.sink, a.busy.Done, true
+}
+
+// running reports whether messages are taken now.
+func (a *Adapter) running() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sink != nil && a.run.Err() == nil
 }
 
 // lockChat serialises the writes of a chat. The returned function gives the lock back.

@@ -65,8 +65,8 @@ func openMedia(dir string) (*media, error) {
 // Close releases the folder.
 func (m *media) Close() error { return m.root.Close() }
 
-// fileID makes the id of the i-th file of a message. The same message has the same ids, so that a repeated
-// post stores its files once.
+// fileID makes the id of a file of a message of ours from what names the message and the file's place in
+// it, so that a repeated send stores its files once.
 func fileID(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -75,7 +75,14 @@ func fileID(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// validFileID reports whether s is an id that fileID makes.
+// newFileID makes an id that nobody can guess.
+func newFileID() string {
+	b := make([]byte, 16)
+	_, _ = rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+// validFileID reports whether s has the form of a file's id.
 func validFileID(s string) bool {
 	if len(s) != 32 {
 		return false

@@ -8,7 +8,6 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -18,8 +17,7 @@ import (
 	"herald/platforms"
 )
 
-// acceptWithin bounds the storing of one message. It does not end with the request: a tab that is closed
-// while we store must not break that off half way.
+// acceptWithin bounds the storing of one message.
 const acceptWithin = 30 * time.Second
 
 // drainMost is how much of a body that is too big we read on, so that the browser sees our answer and not
@@ -74,19 +72,23 @@ func (a *Adapter) postMessage(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	sink, _, leave, ok := a.enter()
-	if !ok {
+	if !a.running() { // known before the files are up
 		a.unready(w, r)
 		return
 	}
-	defer leave()
-	p, err := a.readPost(r, chat)
+	p, err := a.readPost(r)
 	if err != nil {
 		_, _ = io.CopyN(io.Discard, r.Body, drainMost)
 		a.failBody(w, r, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), acceptWithin)
+	run, sink, leave, ok := a.enter()
+	if !ok {
+		a.unready(w, r)
+		return
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(run, acceptWithin)
 	defer cancel()
 	seq, e, err := a.keep(ctx, chat, p, preferred(r))
 	if err != nil {
@@ -101,26 +103,43 @@ func (a *Adapter) postMessage(w http.ResponseWriter, r *http.Request) {
 func (a *Adapter) keep(ctx context.Context, chat platforms.ChatID, p post, lang string) (int64, entry, error) {
 	unlock := a.lockChat(chat)
 	defer unlock()
-	return a.append(ctx, chat, "user/"+p.ID, entry{
+	e := entry{
 		From: fromUser, Text: p.Text, At: a.opts.Now().UTC(), Client: p.ID, Language: lang,
 		Pending: true, Files: p.files,
-	})
+	}
+	var err error
+	if e.Title, err = a.titleOf(ctx, chat, e); err != nil {
+		return 0, entry{}, err
+	}
+	seq, stored, err := a.append(ctx, chat, "user/"+p.ID, e)
+	if err == nil && len(p.files) > 0 && (len(stored.Files) == 0 || stored.Files[0].ID != p.files[0].ID) {
+		a.discard(p.files) // it was posted before, with its files
+	}
+	return seq, stored, err
+}
+
+// discard removes files that belong to no message.
+func (a *Adapter) discard(files []file) {
+	for _, f := range files {
+		if err := a.media.remove(f.ID); err != nil {
+			a.log.Warn().Err(err).Str("file", f.ID).Msg("unused file stays")
+		}
+	}
 }
 
 // accept offers an entry to the core unless that was done, shows it, and answers.
 func (a *Adapter) accept(ctx context.Context, w http.ResponseWriter, r *http.Request, sink platforms.Sink, chat platforms.ChatID, seq int64, e entry) {
 	if e.Pending {
-		if err := sink.Accept(ctx, a.messageEvent(chat, seq, e)); err != nil {
+		if err := a.offer(ctx, sink, a.messageEvent(chat, seq, e)); err != nil {
 			a.refuseMessage(w, r, err)
 			return
 		}
 		e.Pending = false
-		if err := a.settle(ctx, chat, seq, e); err != nil {
+		if err := a.settle(context.WithoutCancel(ctx), chat, seq, e); err != nil {
 			// It is accepted all the same: only the mark stays, and with it a button that does no harm.
 			a.log.Error().Err(err).Int64("seq", seq).Msg("accepted message stays marked as pending")
 		}
 	}
-	a.heard()
 	a.answer(w, http.StatusOK, sentView{Message: viewMessage(chat, seq, e)})
 }
 
@@ -172,13 +191,13 @@ func (a *Adapter) retryMessage(w http.ResponseWriter, r *http.Request) {
 		a.failBody(w, r, badRequest("A message number is positive, not %q.", r.PathValue("seq")))
 		return
 	}
-	sink, _, leave, ok := a.enter()
+	run, sink, leave, ok := a.enter()
 	if !ok {
 		a.unready(w, r)
 		return
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), acceptWithin)
+	ctx, cancel := context.WithTimeout(run, acceptWithin)
 	defer cancel()
 	e, found, err := a.load(ctx, chat, seq)
 	switch {
@@ -198,18 +217,18 @@ func (a *Adapter) postClick(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	sink, _, leave, ok := a.enter()
-	if !ok {
-		a.unready(w, r)
-		return
-	}
-	defer leave()
 	c, err := decodeClick(r)
 	if err != nil {
 		a.failBody(w, r, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), acceptWithin)
+	run, sink, leave, ok := a.enter()
+	if !ok {
+		a.unready(w, r)
+		return
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(run, acceptWithin)
 	defer cancel()
 	seq, err := parseSeq(c.Message)
 	if err != nil {
@@ -228,11 +247,10 @@ func (a *Adapter) postClick(w http.ResponseWriter, r *http.Request) {
 	ev := a.event(chat, "c", c.ID)
 	ev.At, ev.ChatName, ev.Sender.Language = a.opts.Now().UTC(), e.Title, preferred(r)
 	ev.Click = &platforms.Click{MessageID: c.Message, Data: c.Data, Reply: c.ID}
-	if err := sink.Accept(ctx, ev); err != nil {
+	if err := a.offer(ctx, sink, ev); err != nil {
 		a.refuseMessage(w, r, err)
 		return
 	}
-	a.heard()
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -269,7 +287,7 @@ func offers(rows [][]platforms.Button, data string) bool {
 }
 
 // readPost reads a message and stores its files.
-func (a *Adapter) readPost(r *http.Request, chat platforms.ChatID) (post, error) {
+func (a *Adapter) readPost(r *http.Request) (post, error) {
 	t, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case err == nil && t == "application/json":
@@ -279,14 +297,19 @@ func (a *Adapter) readPost(r *http.Request, chat platforms.ChatID) (post, error)
 		}
 		return p, err
 	case err == nil && t == "multipart/form-data" && params["boundary"] != "":
-		return a.readForm(r.Context(), multipart.NewReader(r.Body, params["boundary"]), chat)
+		return a.readForm(r.Context(), multipart.NewReader(r.Body, params["boundary"]))
 	}
 	return post{}, badRequest("Content-Type must be application/json or multipart/form-data.")
 }
 
-func (a *Adapter) readForm(ctx context.Context, form *multipart.Reader, chat platforms.ChatID) (post, error) {
+func (a *Adapter) readForm(ctx context.Context, form *multipart.Reader) (_ post, err error) {
 	var p post
 	var total int64
+	defer func() {
+		if err != nil {
+			a.discard(p.files)
+		}
+	}()
 	for {
 		part, err := form.NextRawPart()
 		if errors.Is(err, io.EOF) {
@@ -297,9 +320,11 @@ func (a *Adapter) readForm(ctx context.Context, form *multipart.Reader, chat pla
 		}
 		switch {
 		case p.ID == "" && part.FormName() == "message":
-			if p, err = decodePost(part, a.opts.MaxText); err != nil {
+			decoded, err := decodePost(part, a.opts.MaxText)
+			if err != nil {
 				return post{}, err
 			}
+			p = decoded
 		case p.ID == "":
 			return post{}, badRequest("The part \"message\" must come first.")
 		case part.FormName() != "file":
@@ -307,8 +332,7 @@ func (a *Adapter) readForm(ctx context.Context, form *multipart.Reader, chat pla
 		case len(p.files) == MaxFiles:
 			return post{}, &errBody{http.StatusRequestEntityTooLarge, "too_many", fmt.Sprintf("At most %d files go with one message.", MaxFiles)}
 		default:
-			id := fileID("user", string(chat), p.ID, strconv.Itoa(len(p.files)))
-			f, err := a.media.save(ctx, id, part.FileName(), part.Header.Get("Content-Type"), part, a.opts.MaxUpload-total)
+			f, err := a.media.save(ctx, newFileID(), part.FileName(), part.Header.Get("Content-Type"), part, a.opts.MaxUpload-total)
 			if errors.Is(err, errTooBig) {
 				return post{}, &errBody{http.StatusRequestEntityTooLarge, "too_big", fmt.Sprintf(
 					"%s is too big: at most %s can be sent with one message.", platforms.SafeName(part.FileName()), bytesText(a.opts.MaxUpload))}
@@ -357,14 +381,6 @@ func (a *Adapter) refuseMessage(w http.ResponseWriter, r *http.Request, err erro
 		why = "Herald took too long to store the message."
 	}
 	a.fail(w, r, http.StatusServiceUnavailable, "refused", why+" It is kept here; try again in a moment.")
-}
-
-// heard notes that the browser is alive.
-func (a *Adapter) heard() {
-	now := a.opts.Now()
-	a.mu.Lock()
-	a.last = now
-	a.mu.Unlock()
 }
 
 // preferred is the browser's first language, or "".

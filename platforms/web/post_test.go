@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -308,9 +309,9 @@ func TestPost_TooMuchToUpload(t *testing.T) {
 	require.Empty(t, s.sink.all())
 	res, b := s.postForm("client-2", "x", upload{"a.bin", "", kb[:600]}, upload{"b.bin", "", kb[:400]})
 	require.Equal(t, 200, res.StatusCode, "%s", b)
-	parts, err := filepath.Glob(filepath.Join(s.dir, "*.part"))
+	left, err := os.ReadDir(s.dir)
 	require.NoError(t, err)
-	require.Empty(t, parts, "nothing half written stays")
+	require.Len(t, left, 3, "two files and the key: nothing of the refused ones stays")
 }
 
 func slicesRepeat(f upload, n int) (out []upload) {
@@ -346,6 +347,28 @@ func TestPost_FormOfAnotherShape(t *testing.T) {
 	status, sentence = send(func(w *multipart.Writer) { _ = w.WriteField("message", `{"id":"client-1"}`) })
 	require.Equal(t, 400, status)
 	require.Contains(t, sentence, "empty")
+}
+
+// P12: while the core refuses, the page is deaf, and says so until that is over.
+func TestHealth_SaysWhenTheCoreRefuses_P12(t *testing.T) {
+	c := newClock()
+	s := newStage(t, func(o *web.Options) { o.Now = c.now })
+	refuse := func() {
+		s.sink.setErr(platforms.ErrRefused)
+		res, _ := s.do("POST", messagesPath(testChat), postBody{"client-1", "hello"}, nil)
+		require.Equal(t, 503, res.StatusCode)
+		h := s.adapter.Health()
+		require.Equal(t, platforms.Health{State: "deaf", Since: c.now(), Detail: h.Detail}, h)
+		require.Contains(t, h.Detail, "refused")
+		s.sink.setErr(nil)
+	}
+	refuse()
+	s.post(testChat, "client-1", "hello")
+	require.True(t, s.adapter.Health().Inbound)
+	s = newStage(t, func(o *web.Options) { o.Now = c.now })
+	refuse()
+	c.move(30 * time.Second)
+	require.True(t, s.adapter.Health().Inbound, "nobody tried for a while")
 }
 
 func TestPost_BeforeAndAfterRun(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 // Send appends one message to the chat's log and shows it in every open tab, or replaces one that is
 // there. It is idempotent by nonce: a repeated Send returns the first message's id (P4). Files are copied
 // into the media folder; one that can't be is named in Receipt.Notes, and when nothing else is left of
-// the message that is an error. An error of the log is Unknown without a nonce and NotSent otherwise,
-// because a repetition with the nonce can't double.
+// the message that is an error. A write of the log that failed is Unknown: a repetition with the
+// nonce finds out and can't double.
 func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.Receipt, error) {
 	if err := checkAddress(out.Address); err != nil {
 		return platforms.Receipt{}, err
@@ -47,13 +47,16 @@ func (a *Adapter) add(ctx context.Context, out platforms.Outgoing) (platforms.Re
 	if e.Reply, err = a.quoteOf(ctx, chat, out.ReplyTo); err != nil {
 		return platforms.Receipt{}, a.sendError(err, platforms.NotSent)
 	}
-	nonce, certainty := "", platforms.Unknown
+	nonce := ""
 	if out.Nonce != "" {
-		nonce, certainty = "agent/"+out.Nonce, platforms.NotSent
+		nonce = "agent/" + out.Nonce
+	}
+	if e.Title, err = a.titleOf(ctx, chat, e); err != nil {
+		return platforms.Receipt{}, a.sendError(err, platforms.NotSent)
 	}
 	seq, e, err := a.append(ctx, chat, nonce, e)
 	if err != nil {
-		return platforms.Receipt{}, a.sendError(err, certainty)
+		return platforms.Receipt{}, a.sendError(err, platforms.Unknown)
 	}
 	a.announce(chat, seq, e)
 	return platforms.Receipt{Message: messageID(seq), Notes: notes}, nil
@@ -75,14 +78,9 @@ func (a *Adapter) compose(out platforms.Outgoing, files []file) entry {
 	}
 }
 
-// append writes a new entry, titled, and returns what the log then holds: with a nonce that it has seen,
-// the entry of then as it is now. The chat's lock is held.
+// append writes a new entry and returns what the log then holds: with a nonce that it has seen, the entry
+// of then as it is now. The chat's lock is held.
 func (a *Adapter) append(ctx context.Context, chat platforms.ChatID, nonce string, e entry) (int64, entry, error) {
-	title, err := a.titleOf(ctx, chat, e)
-	if err != nil {
-		return 0, entry{}, err
-	}
-	e.Title = title
 	payload, err := e.encode()
 	if err != nil {
 		return 0, entry{}, err
@@ -91,7 +89,7 @@ func (a *Adapter) append(ctx context.Context, chat platforms.ChatID, nonce strin
 	if err != nil {
 		return 0, entry{}, err
 	}
-	a.keepTitle(chat, title)
+	a.keepTitle(chat, e.Title)
 	if nonce == "" {
 		return seq, e, nil
 	}
@@ -152,8 +150,7 @@ func (a *Adapter) edit(ctx context.Context, out platforms.Outgoing) (platforms.R
 			if errors.Is(err, platforms.ErrNoEntry) {
 				return platforms.Receipt{}, gone(seq)
 			}
-			// An edit can be repeated: it can't show twice.
-			return platforms.Receipt{}, a.sendError(err, platforms.NotSent)
+			return platforms.Receipt{}, a.sendError(err, platforms.Unknown)
 		}
 		a.announce(chat, seq, e)
 	}
@@ -228,13 +225,9 @@ func (a *Adapter) Delete(ctx context.Context, at platforms.Address, id platforms
 		}
 	}
 	if err := a.opts.Log.Remove(ctx, at.Chat, seq); err != nil {
-		return a.sendError(err, platforms.NotSent)
+		return a.sendError(err, platforms.Unknown)
 	}
-	for _, f := range e.Files {
-		if err := a.media.remove(f.ID); err != nil {
-			a.log.Warn().Err(err).Str("file", f.ID).Msg("file of a deleted message stays")
-		}
-	}
+	a.discard(e.Files)
 	a.hub.publish("removed", "message/"+strconv.FormatInt(seq, 10), func() any {
 		return removedView{Chat: at.Chat, Seq: seq}
 	})
@@ -252,7 +245,7 @@ func gone(seq int64) error {
 func (a *Adapter) sendError(err error, c platforms.Certainty) error {
 	kind := platforms.Transient
 	if errors.Is(err, errGone) {
-		kind = platforms.MessageGone
+		kind, c = platforms.MessageGone, platforms.NotSent
 	}
 	return &platforms.SendError{Kind: kind, Certainty: c, Err: err}
 }

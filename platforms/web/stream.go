@@ -21,7 +21,7 @@ const (
 // connects again) or in ?after= (its first time). A cursor that can't be resumed gets a "reset": the tab
 // must load anew.
 func (a *Adapter) events(w http.ResponseWriter, r *http.Request) {
-	_, stop, leave, ok := a.enter()
+	run, _, leave, ok := a.enter()
 	if !ok {
 		w.Header().Set("Retry-After", "1")
 		a.fail(w, r, http.StatusServiceUnavailable, "stopped", "Herald is starting or stopping.")
@@ -70,7 +70,7 @@ func (a *Adapter) events(w http.ResponseWriter, r *http.Request) {
 			s.buf.WriteString("event: ping\ndata: {}\n\n") // no id: the cursor stays
 		case <-r.Context().Done():
 			return
-		case <-stop:
+		case <-run.Done():
 			return
 		}
 	}
