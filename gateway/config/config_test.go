@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -123,6 +126,16 @@ func TestSchema(t *testing.T) {
 	for _, bad := range []string{"modle: x", "agent: {max_turns: -5}", "display: {busy_input_mode: fast}", "display: {platforms: {nowhere: {}}}", "platforms: {telegram: {token: x}}", "model: {fallbacks: [{provider: demo}]}"} {
 		require.Error(t, resolved.Validate(instance(bad)), bad)
 	}
+}
+
+func TestReference_Golden(t *testing.T) {
+	page := Reference()
+	golden(t, "reference.md", page)
+	keyTree().each(func(k *key) {
+		if k.leaf() {
+			require.Contains(t, string(page), "| `"+k.name+"` | "+cell(k.doc), k.path)
+		}
+	})
 }
 
 func TestDiff(t *testing.T) {
@@ -243,10 +256,12 @@ func TestOpenHome(t *testing.T) {
 	require.ErrorContains(t, err, "has mode 0600 and belongs to user")
 }
 
-// An unreadable home is named with path, mode and owner. Root can read everything, so the test needs another user.
+// An unreadable home is named with path, mode and owner. Root can read everything, so as root the test runs itself
+// again as nobody.
 func TestOpenHome_NoAccess(t *testing.T) {
 	if os.Getuid() == 0 {
-		t.Skip("root can read everything")
+		asNobody(t)
+		return
 	}
 	for _, mode := range []os.FileMode{0, 0o500, 0o300} {
 		dir := t.TempDir()
@@ -254,9 +269,35 @@ func TestOpenHome_NoAccess(t *testing.T) {
 		_, err := OpenHome(dir)
 		require.NoError(t, os.Chmod(dir, 0o700))
 		require.ErrorContains(t, err, dir)
-		require.ErrorContains(t, err, "belongs to user")
+		require.ErrorContains(t, err, fmt.Sprintf("has mode %04o and belongs to user", mode))
 		require.ErrorContains(t, err, "chmod u+rwx")
+		require.ErrorContains(t, err, "HERALD_HOME")
 	}
+	dir := home(t, "log: {level: debug}", "")
+	require.NoError(t, os.Chmod(filepath.Join(dir, "config.yaml"), 0))
+	_, _, err := Load(Source{Home: dir})
+	require.ErrorContains(t, err, filepath.Join(dir, "config.yaml")+": cannot be read: permission denied")
+	require.ErrorContains(t, err, "has mode 0000 and belongs to user")
+}
+
+// asNobody runs the test once more in a process of an ordinary user.
+func asNobody(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "herald-nobody-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o777))
+	self, err := os.ReadFile(os.Args[0])
+	require.NoError(t, err)
+	program := filepath.Join(dir, "test")
+	require.NoError(t, os.WriteFile(program, self, 0o755))
+	require.NoError(t, os.Chmod(program, 0o755))
+	cmd := exec.CommandContext(t.Context(), program, "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: "+t.Name())
 }
 
 func TestWorkDir(t *testing.T) {
