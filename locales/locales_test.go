@@ -47,10 +47,7 @@ func base(texts map[string]string, key string) (string, string) {
 var placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
 
 func placeholders(text string) []string {
-	var out []string
-	for _, m := range placeholder.FindAllString(strings.ReplaceAll(strings.ReplaceAll(text, "{{", ""), "}}", ""), -1) {
-		out = append(out, m)
-	}
+	out := placeholder.FindAllString(strings.ReplaceAll(strings.ReplaceAll(text, "{{", ""), "}}", ""), -1)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
