@@ -158,14 +158,16 @@ func (r *Report) checkSecretFile(name string) {
 
 // environment takes the values of all known variables and warns of HERALD_ ones that nobody knows.
 func (d *decoder) environment(vars map[string]variable) {
-	known := make(map[string]bool, 512)
+	known := map[string]bool{} // those of vars that some key reads
 	visit := func(k *key, v reflect.Value) {
 		used := ""
 		for _, name := range k.env {
-			known[name] = true
 			e, ok := vars[name]
+			if !ok {
+				continue
+			}
+			known[name] = true
 			switch {
-			case !ok:
 			case used != "":
 				if vars[used].value != e.value {
 					d.report.warnf(k.path, e.origin, "is not used, because %s is set as well", used)
@@ -187,16 +189,28 @@ func (d *decoder) environment(vars map[string]variable) {
 	slices.Sort(strange)
 	for _, name := range strange {
 		hint := ""
-		names := make([]string, 0, len(known))
-		for n := range known {
-			names = append(names, n)
-		}
-		slices.Sort(names)
-		if near := nearest(name, names); near != "" {
+		if near := nearest(name, d.variableNames()); near != "" {
 			hint = "; did you mean " + near + "?"
 		}
 		d.report.warnf("", vars[name].origin, "unknown variable, ignored%s", hint)
 	}
+}
+
+// variableNames lists every variable that a key reads, sorted.
+func (d *decoder) variableNames() []string {
+	var names []string
+	d.root.each(func(k *key) {
+		names = append(names, k.env...)
+		if k.keys == "platform" {
+			for _, p := range knownPlatforms {
+				for _, f := range k.elem.fields {
+					names = append(names, envName(join(join(k.path, p), f.name)))
+				}
+			}
+		}
+	})
+	slices.Sort(names)
+	return names
 }
 
 // walk visits every key that a text can set: leaves, and whole maps and lists.
@@ -218,6 +232,10 @@ func (d *decoder) platformMaps(vars map[string]variable, known map[string]bool) 
 		if k.keys != "platform" || k.elem.fields == nil {
 			return
 		}
+		prefix := k.env[0] + "_"
+		if !slices.ContainsFunc(sortedKeys(vars), func(name string) bool { return strings.HasPrefix(name, prefix) }) {
+			return
+		}
 		for _, p := range knownPlatforms {
 			e := reflect.New(v.Type().Elem()).Elem()
 			if old := v.MapIndex(reflect.ValueOf(p)); old.IsValid() {
@@ -226,9 +244,8 @@ func (d *decoder) platformMaps(vars map[string]variable, known map[string]bool) 
 			found := false
 			for _, f := range k.elem.fields {
 				name := envName(join(join(k.path, p), f.name))
-				known[name] = true
 				if val, ok := vars[name]; ok {
-					found = true
+					known[name], found = true, true
 					d.setText(f, f.get(e), val.value, join(join(k.path, p), f.name), val.origin)
 				}
 			}

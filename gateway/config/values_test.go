@@ -163,3 +163,18 @@ func FuzzYAML(f *testing.F) {
 		}
 	})
 }
+
+// The redactor learns every secret that is set.
+func TestConfig_Secrets(t *testing.T) {
+	env := []string{}
+	keyTree().each(func(k *key) {
+		if k.typ == secretType {
+			env = append(env, k.env[0]+"=secret-"+strings.ReplaceAll(k.name, "_", "-"))
+		}
+	})
+	c, _, _ := Load(Source{Environ: env})
+	got := c.Secrets()
+	require.Contains(t, got, "secret-password")
+	require.Len(t, got, len(env))
+	require.Empty(t, Default().Secrets())
+}
