@@ -687,9 +687,14 @@ func stopping(t *testing.T, s *stage) {
 	s.start()
 	s.events(1)
 	if s.world.Break(Unreachable) {
-		s.until("the outage is noticed", func() bool { return !s.adapter.Health().Inbound })
 		stop("while the service is away")
 		s.world.Heal()
+		s.start()
+	}
+	if s.world.Deafen() {
+		s.until("the silence is noticed", func() bool { return !s.adapter.Health().Inbound })
+		stop("while nothing comes in")
+		s.world.Hear()
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-telegram/bot"
@@ -25,7 +24,10 @@ type Adapter struct {
 	gate   *gate
 	own    *ownMessages
 	albums albumVerdicts
-	sink   atomic.Pointer[platforms.Sink]
+
+	// taking is held for reading while a webhook call is handled, and for writing once Run ends.
+	taking sync.RWMutex
+	intake *intake // nil while Run does not run
 
 	movedMu sync.Mutex
 	moved   map[int64]int64 // groups that became supergroups
@@ -108,13 +110,13 @@ func (a *Adapter) maxUpload() int64 {
 // token or the webhook. No goroutine of it is left behind.
 func (a *Adapter) Run(ctx context.Context, sink platforms.Sink) error {
 	ctx, cancel := context.WithCancel(ctx)
-	a.sink.Store(&sink)
+	a.takeInto(&intake{ctx, sink})
 	var wg sync.WaitGroup
 	wg.Go(func() { a.identify(ctx) })
 	defer func() {
 		cancel()
 		wg.Wait()
-		a.sink.Store(nil)
+		a.takeInto(nil)
 		a.moves.CloseIdleConnections()
 	}()
 	var err error
@@ -129,6 +131,19 @@ func (a *Adapter) Run(ctx context.Context, sink platforms.Sink) error {
 	}
 	a.health.set("stopped", "")
 	return nil
+}
+
+// intake is where a webhook call goes, for as long as Run runs.
+type intake struct {
+	ctx  context.Context
+	sink platforms.Sink
+}
+
+// takeInto changes the intake once no webhook call is being handled.
+func (a *Adapter) takeInto(in *intake) {
+	a.taking.Lock()
+	defer a.taking.Unlock()
+	a.intake = in
 }
 
 // Health says whether updates flow in. It makes no request.

@@ -52,16 +52,7 @@ func (a *Adapter) take(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		return
 	}
-	sink := a.sink.Load()
-	if sink == nil {
-		http.Error(w, "not running", http.StatusServiceUnavailable)
-		return
-	}
-	events, err := a.events(r.Context(), []models.Update{update})
-	if err == nil && len(events) > 0 {
-		err = (*sink).Accept(r.Context(), events...)
-	}
-	if err != nil {
+	if err := a.hand(r.Context(), update); err != nil {
 		a.s.Metrics.Polled("refused")
 		a.s.Log.Warn().Err(a.clean(err)).Int64("update", update.ID).Msg("update was not accepted; Telegram will send it again")
 		http.Error(w, "try again", http.StatusServiceUnavailable)
@@ -69,6 +60,30 @@ func (a *Adapter) take(w http.ResponseWriter, r *http.Request) {
 	}
 	a.health.heard()
 	w.WriteHeader(http.StatusOK)
+}
+
+// errNotRunning says that there is no core to take an update.
+var errNotRunning = errors.New("the adapter is not running")
+
+// hand gives the update to the core. It ends early when the caller goes or Run ends.
+func (a *Adapter) hand(ctx context.Context, update models.Update) error {
+	a.taking.RLock()
+	defer a.taking.RUnlock()
+	if a.intake == nil {
+		return errNotRunning
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(a.intake.ctx, cancel)()
+	events, err := a.events(ctx, []models.Update{update})
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	err = a.intake.sink.Accept(ctx, events...)
+	if err != nil && ctx.Err() == nil {
+		a.health.set("paused", "updates can't be stored: "+a.scrub(err.Error()))
+	}
+	return err
 }
 
 // listen registers the webhook, watches over it, and returns when ctx ends or the bot is refused. The
