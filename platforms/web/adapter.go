@@ -63,12 +63,12 @@ func New(o Options) (*Adapter, error) {
 	}
 	m, err := openMedia(o.MediaDir)
 	if err != nil {
-		return nil, startError("web.media_dir", err, "make the folder writable for Herald, or name another")
+		return nil, startError("HERALD_HOME", err, "make the folder of media writable for Herald, or choose another home")
 	}
 	d, err := newDoor(o, m)
 	if err != nil {
 		_ = m.Close()
-		return nil, startError("web.media_dir", err, "make the folder writable for Herald, or name another")
+		return nil, startError("HERALD_HOME", err, "make the folder of media writable for Herald, or choose another home")
 	}
 	p, err := loadPage(o)
 	if err != nil {

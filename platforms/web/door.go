@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +28,6 @@ import (
 
 // The door's numbers.
 const (
-	cookieName  = "herald_web"
 	sessionLife = 30 * 24 * time.Hour
 	// loginTries wrong passwords are answered at once, then one every loginEvery, for each address.
 	loginTries = 5
@@ -50,6 +50,7 @@ type door struct {
 	hasPass  bool
 	hasToken bool
 	key      []byte // signs sessions; changes with password and token
+	cookieID string // the cookie's name: browsers share cookies among all ports of a host
 	now      func() time.Time
 
 	mu     sync.Mutex
@@ -78,6 +79,8 @@ func newDoor(o Options, m *media) (*door, error) {
 	mac := hmac.New(sha256.New, secret)
 	fmt.Fprintf(mac, "%d:%s%d:%s", len(o.Password), o.Password, len(o.Token), o.Token)
 	d.key = mac.Sum(nil)
+	name := sha256.Sum256(secret)
+	d.cookieID = "herald_" + hex.EncodeToString(name[:4])
 	return d, nil
 }
 
@@ -130,7 +133,7 @@ func (d *door) checkHost(r *http.Request) error {
 	if _, err := netip.ParseAddr(host); err == nil && !d.loopback {
 		return nil // a bare address can't be rebound
 	}
-	return fmt.Errorf("host %q is not known here; add it to web.hosts if it is yours", host)
+	return fmt.Errorf("host %q is not known here; if it is yours, set http.public_url to its address", host)
 }
 
 // checkOrigin refuses a request that another site's page makes. document says that the request may be the
@@ -171,7 +174,7 @@ func (d *door) admitted(r *http.Request) (ok bool, wait time.Duration) {
 		}
 		return d.try(r, func() bool { return sameSecret(given, d.token) })
 	}
-	c, err := r.Cookie(cookieName)
+	c, err := r.Cookie(d.cookieID)
 	return err == nil && d.validSession(c.Value), 0
 }
 
@@ -247,7 +250,7 @@ func (d *door) endSession(r *http.Request) *http.Cookie { return d.cookie(r, "",
 
 func (d *door) cookie(r *http.Request, value string, maxAge int) *http.Cookie {
 	return &http.Cookie{
-		Name: cookieName, Value: value, Path: "/", MaxAge: maxAge,
+		Name: d.cookieID, Value: value, Path: "/", MaxAge: maxAge,
 		HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
 	}

@@ -12,8 +12,8 @@ import (
 
 // The bounds of what a hub keeps for tabs that come back.
 const (
-	hubEntries = 2048
-	hubBytes   = 16 << 20
+	hubEntries = 1024
+	hubBytes   = 4 << 20
 )
 
 // hub is the feed of changes that the open tabs follow. A change with a key takes the place of an earlier

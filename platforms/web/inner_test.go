@@ -87,7 +87,7 @@ func TestHub_MemoryIsBounded(t *testing.T) {
 	require.True(t, ok)
 	require.EqualValues(t, 3*hubEntries, now)
 	for i := range 20 {
-		h.publishSized("message", fmt.Sprint("big", i), 4<<20, func() any { return i })
+		h.publishSized("message", fmt.Sprint("big", i), hubBytes/4, func() any { return i })
 	}
 	require.LessOrEqual(t, h.bytes, hubBytes)
 	require.Equal(t, 4, h.order.Len())

@@ -46,8 +46,8 @@ type Options struct {
 	// Listen is the host:port that the HTTP listener is bound to. It decides whether Password or Token
 	// must be set. Required.
 	Listen string
-	// Hosts are further host names (no port) under which browsers may reach the page, such as the name of
-	// a reverse proxy. A name that is not loopback makes the page exposed: Password or Token must be set.
+	// Hosts are further host names (no port) under which browsers may reach the page: that of
+	// http.public_url, such as the name of a reverse proxy. A name that is not loopback makes the page exposed: Password or Token must be set.
 	Hosts []string
 	// Password opens the page through its login form. Empty: no password.
 	Password string
@@ -75,13 +75,13 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("web: Options.Log is nil")
 	}
 	if o.MediaDir == "" {
-		return o, startError("web.media_dir", errors.New("is empty"), "name a folder for uploads")
+		return o, errors.New("web: Options.MediaDir is empty")
 	}
 	if o.MaxUpload < 0 {
-		return o, startError("web.max_upload", fmt.Errorf("%d bytes is negative", o.MaxUpload), "0 takes the default of 128 MiB")
+		return o, startError("gateway.max_inbound_media_bytes", fmt.Errorf("%d bytes is negative", o.MaxUpload), "0 takes the default of 128 MiB")
 	}
 	if o.MaxText < 0 {
-		return o, startError("web.max_text", fmt.Errorf("%d bytes is negative", o.MaxText), "0 takes the default of 1 MiB")
+		return o, startError("gateway.max_message_bytes", fmt.Errorf("%d bytes is negative", o.MaxText), "0 takes the default of 1 MiB")
 	}
 	if o.MaxUpload == 0 {
 		o.MaxUpload = DefaultMaxUpload
@@ -102,18 +102,18 @@ func (o Options) withDefaults() (Options, error) {
 func (o Options) checkExposure() error {
 	host, _, err := net.SplitHostPort(o.Listen)
 	if err != nil {
-		return startError("web.listen", fmt.Errorf("%q is no host:port: %w", o.Listen, err), `such as "127.0.0.1:8787"`)
+		return startError("http.listen", fmt.Errorf("%q is no host:port: %w", o.Listen, err), `such as "127.0.0.1:7878"`)
 	}
 	if o.Password != "" || o.Token != "" {
 		return nil
 	}
-	const hint = "set web.password (HERALD_WEB_PASSWORD) or web.token (HERALD_WEB_TOKEN), or keep to 127.0.0.1"
+	const hint = "set HERALD_HTTP_PASSWORD or HERALD_HTTP_TOKEN in the environment or in .env, or keep to 127.0.0.1"
 	if !isLoopback(host) {
-		return startError("web.listen", fmt.Errorf("%q is not loopback and there is neither a password nor a token", o.Listen), hint)
+		return startError("http.listen", fmt.Errorf("%q is not loopback and there is neither a password nor a token", o.Listen), hint)
 	}
 	for _, h := range o.Hosts {
 		if !isLoopback(h) {
-			return startError("web.hosts", fmt.Errorf("%q is not loopback and there is neither a password nor a token", h), hint)
+			return startError("http.public_url", fmt.Errorf("%q is not loopback and there is neither a password nor a token", h), hint)
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ func (a *Adapter) bootstrap(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	commands := a.commands
 	a.mu.Unlock()
-	if c, err := r.Cookie(cookieName); err == nil && a.door.locked && a.door.validSession(c.Value) {
+	if c, err := r.Cookie(a.door.cookieID); err == nil && a.door.locked && a.door.validSession(c.Value) {
 		http.SetCookie(w, a.door.newSession(r)) // whoever uses the page stays logged in
 	}
 	a.answer(w, http.StatusOK, bootstrapView{
