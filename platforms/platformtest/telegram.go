@@ -229,7 +229,7 @@ func (t *Telegram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	req, err := readTelegram(r, strings.ToLower(method))
 	if err != nil {
-		writeTelegram(w, nil, refuse(400, "%v", err))
+		writeTelegram(w, nil, err)
 		return
 	}
 	t.count(req)
@@ -342,7 +342,7 @@ func readTelegram(r *http.Request, method string) (*telegramRequest, error) {
 	case "application/json":
 		var body map[string]json.RawMessage
 		if err := json.NewDecoder(io.LimitReader(r.Body, maxUpload)).Decode(&body); err != nil {
-			return nil, errors.New("Can't parse request JSON object")
+			return nil, refuse(400, "Can't parse request JSON object")
 		}
 		for k, raw := range body {
 			var s string
@@ -354,7 +354,7 @@ func readTelegram(r *http.Request, method string) (*telegramRequest, error) {
 	case "multipart/form-data":
 		parts, err := r.MultipartReader()
 		if err != nil {
-			return nil, err
+			return nil, refuse(400, "%v", err)
 		}
 		for {
 			part, err := parts.NextPart()
@@ -362,11 +362,11 @@ func readTelegram(r *http.Request, method string) (*telegramRequest, error) {
 				break // an empty body ends without a boundary
 			}
 			if err != nil {
-				return nil, errors.New("request body is broken")
+				return nil, refuse(400, "request body is broken")
 			}
 			body, err := io.ReadAll(io.LimitReader(part, maxUpload))
 			if err != nil {
-				return nil, errors.New("request body is broken")
+				return nil, refuse(400, "request body is broken")
 			}
 			if part.FileName() != "" {
 				req.files[part.FormName()] = telegramFile{name: part.FileName(), body: body}

@@ -38,7 +38,7 @@ func (a *Adapter) Fetch(ctx context.Context, at platforms.Attachment, limit int6
 	case err != nil:
 		return a.outcome(call, err)
 	case file.FilePath == "":
-		return fmt.Errorf("Telegram names no path for %s", platforms.SafeName(at.Name))
+		return fmt.Errorf("getFile names no path for %s", platforms.SafeName(at.Name))
 	}
 	if path.IsAbs(file.FilePath) {
 		return a.readLocal(file.FilePath, limit, w)

@@ -35,6 +35,8 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 		return platforms.Receipt{}, err
 	}
 	switch {
+	case out.Private != "" && chat < 0: // a direct chat is private by itself
+		err = o.alert(ctx)
 	case out.Edit != "":
 		err = o.edit(ctx)
 	case len(out.Attachments) > 0:
@@ -80,6 +82,26 @@ func (o *outbound) sendText(ctx context.Context, withButtons bool) error {
 			return err
 		})
 	})
+}
+
+// alert shows the text to nobody but the person who pressed a button, cut to 200 characters: Telegram has
+// no other private answer in a group. A press that Telegram has forgotten is Unsupported.
+func (o *outbound) alert(ctx context.Context) error {
+	text := o.out.Text.Plain
+	if text == "" {
+		text = o.out.Text.Body
+	}
+	if short := cut(text, answerLimit); short != text {
+		text = cut(text, answerLimit-1) + "…"
+	}
+	err := o.a.act(ctx, o.chat, func(ctx context.Context) error {
+		_, err := o.a.api.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: o.out.Private, Text: text, ShowAlert: true})
+		return err
+	})
+	if says(err, "query is too old") {
+		return &platforms.SendError{Kind: platforms.Unsupported, Err: errors.New("the button was pressed too long ago for a private answer")}
+	}
+	return err
 }
 
 // edit replaces a message's text and buttons.

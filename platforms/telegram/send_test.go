@@ -314,6 +314,49 @@ func TestSend_EditsACaption(t *testing.T) {
 	require.Equal(t, "second", w.fake.Visible(person)[0].Text)
 }
 
+// A private answer reaches the presser only; in a direct chat it is a message like any other.
+func TestSend_Private(t *testing.T) {
+	w, a := sender(t, nil)
+	out := outgoing(group, "Sure?")
+	out.Buttons = [][]platforms.Button{{{Label: "Yes", Data: "y"}}}
+	receipt, err := a.Send(t.Context(), out)
+	require.NoError(t, err)
+	query, ok := w.fake.Press(group, number(receipt.Message), "y", platformtest.TelegramUser{})
+	require.True(t, ok)
+	private := outgoing(group, strings.Repeat("s", 300))
+	private.Private = query
+	_, err = a.Send(t.Context(), private)
+	require.NoError(t, err)
+	require.Len(t, w.fake.Visible(group), 1)
+	text, answered := w.fake.Answer(query)
+	require.True(t, answered)
+	require.Equal(t, strings.Repeat("s", 199)+"…", text)
+	_, err = a.Send(t.Context(), private)
+	require.Equal(t, platforms.Unsupported, platforms.AsSendError(err).Kind)
+	require.Len(t, w.fake.Visible(group), 1)
+
+	private = outgoing(person, "just us")
+	private.Private = query
+	_, err = a.Send(t.Context(), private)
+	require.NoError(t, err)
+	require.Len(t, w.fake.Visible(person), 1)
+}
+
+// A file over the limit is named with both numbers.
+func TestSend_FileOverTheLimit(t *testing.T) {
+	w, a := sender(t, nil)
+	a.s.private = false
+	path := filepath.Join(t.TempDir(), "film.mp4")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, os.Truncate(path, publicUpload+5<<20))
+	out := outgoing(person, "the film")
+	out.Attachments = []platforms.Attachment{{Kind: platforms.Video, Name: "film.mp4", Path: path}}
+	receipt, err := a.Send(t.Context(), out)
+	require.NoError(t, err)
+	require.Equal(t, []string{"film.mp4 was not sent: it has 55.0 MB, Telegram takes at most 50.0 MB."}, receipt.Notes)
+	require.Equal(t, "the film", w.fake.Visible(person)[0].Text)
+}
+
 func TestActions(t *testing.T) {
 	w, a := sender(t, func(o *Options) { o.Reactions, o.MaxCommands = false, 2 })
 	err := a.React(t.Context(), to(person, 0), "1", "👍")
