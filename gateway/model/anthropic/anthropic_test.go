@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	sdk "github.com/anthropics/anthropic-sdk-go/v2"
-	"github.com/anthropics/anthropic-sdk-go/v2/option"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -303,28 +301,6 @@ func TestNew_Errors(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, m.url)
 	}
-}
-
-// TestModeltest_Oracle: the official SDK reads the fake server, so what these tests see is what the real one
-// writes.
-func TestModeltest_Oracle(t *testing.T) {
-	_, srv := open(t, Options{}, modeltest.Reply{Text: "Hi there.", Reasoning: "Greet.", Signature: "sig", ToolCalls: []model.ToolCall{{ID: "toolu_1", Name: "f", Arguments: `{"a":1}`}}})
-	client := sdk.NewClient(option.WithoutEnvironmentDefaults(), option.WithAPIKey(testKey), option.WithBaseURL(srv.Anthropic()), option.WithMaxRetries(0))
-	stream := client.Messages.NewStreaming(t.Context(), sdk.MessageNewParams{Model: "claude-sonnet-4-5", MaxTokens: 100,
-		Messages: []sdk.MessageParam{sdk.NewUserMessage(sdk.NewTextBlock("hi"))}})
-	var msg sdk.Message
-	for stream.Next() {
-		require.NoError(t, msg.Accumulate(stream.Current()))
-	}
-	require.NoError(t, stream.Err())
-	require.Len(t, msg.Content, 3)
-	require.Equal(t, "Greet.", msg.Content[0].Thinking)
-	require.Equal(t, "sig", msg.Content[0].Signature)
-	require.Equal(t, "Hi there.", msg.Content[1].Text)
-	require.JSONEq(t, `{"a":1}`, string(msg.Content[2].Input))
-	require.Equal(t, "tool_use", string(msg.StopReason))
-	require.NoError(t, stream.Close())
-	http.DefaultClient.CloseIdleConnections()
 }
 
 type body struct{ data []byte }
