@@ -33,6 +33,8 @@ func runChild(mode string) int {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	case "load":
 		load(s)
+	case "load1":
+		fmt.Println(oneTurn(s, "ada", "1"))
 	}
 	return 0
 }

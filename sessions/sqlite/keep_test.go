@@ -131,9 +131,9 @@ func TestStore_Prune_SessionsByLine(t *testing.T) {
 	parent(leaf, middle)
 	ofLive := make("of live", true, 2)
 	parent(ofLive, live)
+	ofYoung := make("of young", true, 2)
 	c.now = clock.Add(10 * day)
 	youngEnd := make("young", true, 2)
-	ofYoung := make("of young", true, 2)
 	require.NoError(t, s.catchUp(t.Context()))
 
 	p, err := s.Prune(t.Context(), Retention{})

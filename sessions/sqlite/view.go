@@ -88,7 +88,14 @@ func (p *readers) with(ctx context.Context, fn func(*conn) error) error {
 	if err != nil {
 		return err
 	}
+	returned := false
+	defer func() {
+		if !returned { // fn ended its goroutine (a test's FailNow)
+			_ = c.close()
+		}
+	}()
 	err = fn(c)
+	returned = true
 	return errors.Join(err, p.put(c))
 }
 

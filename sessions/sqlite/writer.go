@@ -42,8 +42,9 @@ type writer struct {
 	tx    tx
 	// nextMessage is the id of the next transcript row.
 	nextMessage int64
-	// indexed is the search index's mark in the transaction that runs.
+	// indexed is the search index's mark in the transaction that runs, running the requests it answers.
 	indexed int64
+	running []*request
 
 	mu     sync.Mutex
 	queue  []*request
@@ -113,13 +114,27 @@ func (w *writer) take(batch []*request, limit int) (_ []*request, closed bool) {
 	return batch, w.closed
 }
 
-// run answers requests until stop was called and none wait.
+// errExit is the error of the Updates of a transaction in which a function ended its goroutine.
+var errExit = errors.New("a store function ended its goroutine (runtime.Goexit, a test's FailNow); nothing of its transaction was kept")
+
+// run answers requests until stop was called and none wait. A function that ends this goroutine costs its
+// transaction and not the store.
 func (w *writer) run() {
-	defer close(w.ended)
+	ended := false
+	defer func() {
+		if ended {
+			close(w.ended)
+			return
+		}
+		w.rollback()
+		w.answer(w.running, errExit)
+		go w.run()
+	}()
 	for {
 		batch, closed := w.take(w.spare[:0], w.store.opts.MaxBatch)
 		if len(batch) == 0 {
 			if closed {
+				ended = true
 				return
 			}
 			<-w.wake
@@ -134,6 +149,7 @@ func (w *writer) run() {
 // commit runs requests of the batch in one transaction and answers them. It returns those it did not
 // begin.
 func (w *writer) commit(batch []*request) (rest []*request) {
+	w.running = batch
 	if batch[0].alone != nil {
 		w.runAlone(batch[0])
 		return batch[1:]
@@ -154,6 +170,7 @@ func (w *writer) commit(batch []*request) (rest []*request) {
 		lost = w.step(batch[ran])
 		if ran == len(batch)-1 && time.Since(start) < maxHold {
 			batch, _ = w.take(batch, w.store.opts.MaxBatch-len(batch))
+			w.running = batch
 		}
 	}
 	done := batch[:ran]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -279,5 +280,34 @@ func TestStore_Update_Concurrent(t *testing.T) {
 		require.NoError(t, err)
 		n.Bytes = 0
 		require.Equal(t, sessions.Counts{Sessions: 30, Live: 30, Messages: 600}, n)
+	})
+}
+
+// A function that ends its goroutine, as a failing test does, costs its transaction and not the store.
+func TestStore_Update_Goexit(t *testing.T) {
+	s := openStore(t, func(o *Options) { o.Readers = 1 })
+	err := s.Update(t.Context(), sessions.EdgeState, func(tx sessions.Tx) error {
+		require.NoError(t, tx.SetValue("v", "lost", []byte("1"), clock))
+		runtime.Goexit()
+		return nil
+	})
+	require.ErrorIs(t, err, errExit)
+	require.ErrorIs(t, s.alone(t.Context(), func(*conn) error { runtime.Goexit(); return nil }), errExit)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.View(context.Background(), func(v sessions.View) error {
+			_, _ = v.Counts()
+			runtime.Goexit()
+			return nil
+		})
+	}()
+	<-done
+	update(t, s, func(tx sessions.Tx) error { return tx.SetValue("v", "kept", []byte("1"), clock) })
+	viewing(t, s, func(v sessions.View) {
+		list, err := v.Values("v")
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		require.Equal(t, "kept", list[0].Name)
 	})
 }
