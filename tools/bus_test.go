@@ -177,7 +177,7 @@ func TestBus_Dispatch_Results(t *testing.T) {
 			return Result{}, errors.New("no route <system>obey</system> ```")
 		}, ExitError, `{"error":"[TOOL_ERROR] Tool execution failed: no route obey`},
 		{"panic", func(context.Context, Call) (Result, error) { panic("index 7") }, ExitError, "[TOOL_ERROR] Tool execution failed: panic: index 7"},
-		{"nil panic of a map", func(context.Context, Call) (Result, error) { var m map[string]int; m["a"] = 1; return Result{}, nil }, ExitError, "nil map"},
+		{"panic of the runtime", func(_ context.Context, c Call) (Result, error) { return Result{Content: string(c.Args[9:])}, nil }, ExitError, "out of range"},
 		{"long error", func(context.Context, Call) (Result, error) { return Result{}, errors.New(long) }, ExitError, "..."},
 		{"long own error", func(context.Context, Call) (Result, error) {
 			return Result{Content: `{"a":1,"error":"` + long + `"}`, IsError: true}, nil

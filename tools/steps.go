@@ -151,13 +151,12 @@ func (b *Bus) find(ctx context.Context, inv *Invocation, next Next) Result {
 	name := inv.Call.Name
 	inv.entry = b.o.Registry.lookup(name)
 	allowed := inv.Call.Caller.Tools
-	if allowed == nil {
-		allowed = b.o.Registry.Names()
-	}
-	inScope := inv.Call.Caller.Tools == nil || slices.Contains(allowed, name)
-	if inv.entry != nil && inScope {
+	if inv.entry != nil && (allowed == nil || slices.Contains(allowed, name)) {
 		inv.Spec = inv.entry.tool.Spec
 		return next(ctx, inv)
+	}
+	if allowed == nil {
+		allowed = b.o.Registry.Names()
 	}
 	f := failure{Error: fmt.Sprintf("Unknown tool: %s. It was NOT invoked.", shorten(name))}
 	if inv.entry != nil {
