@@ -18,14 +18,8 @@ const maxImage = 5 << 20
 // unknown), results whose call is not there are left out, and notices are skipped. images selects the
 // turn whose pictures are sent; older ones are only mentioned.
 func Conversation(rows []sessions.Message, images sessions.TurnID) []model.Message {
-	results := map[string]sessions.Message{}
-	for _, row := range rows {
-		if row.Role == sessions.Tool {
-			results[row.ToolCallID] = row
-		}
-	}
 	out := make([]model.Message, 0, len(rows))
-	for _, row := range rows {
+	for i, row := range rows {
 		switch {
 		case row.Kind == sessions.KindNotice, row.Role == sessions.Tool:
 			continue
@@ -34,7 +28,7 @@ func Conversation(rows []sessions.Message, images sessions.TurnID) []model.Messa
 		case row.Role == sessions.User:
 			out = appendUser(out, row, images)
 		case row.Role == sessions.Assistant:
-			out = appendAssistant(out, row, results)
+			out = appendAssistant(out, row, rows[i+1:])
 		}
 	}
 	return out
@@ -86,7 +80,21 @@ func picturesOf(row sessions.Message, images sessions.TurnID) []model.Image {
 	return out
 }
 
-func appendAssistant(out []model.Message, row sessions.Message, results map[string]sessions.Message) []model.Message {
+// resultOf finds the result of a call among the rows behind its answer, up to the next answer with calls:
+// providers use the same ids again in later answers.
+func resultOf(call string, behind []sessions.Message) (sessions.Message, bool) {
+	for _, row := range behind {
+		if row.Role == sessions.Tool && row.ToolCallID == call {
+			return row, true
+		}
+		if len(row.ToolCalls) > 0 {
+			break
+		}
+	}
+	return sessions.Message{}, false
+}
+
+func appendAssistant(out []model.Message, row sessions.Message, behind []sessions.Message) []model.Message {
 	if n := len(out); row.Kind == sessions.KindMirror || (len(row.ToolCalls) == 0 && n > 0 && out[n-1].Role == "assistant" && len(out[n-1].ToolCalls) == 0) {
 		if n > 0 && out[n-1].Role == "assistant" && len(out[n-1].ToolCalls) == 0 {
 			out[n-1].Text += "\n\n" + row.Content
@@ -102,7 +110,7 @@ func appendAssistant(out []model.Message, row sessions.Message, results map[stri
 	}
 	out = append(out, m)
 	for _, c := range row.ToolCalls {
-		result, ok := results[c.ID]
+		result, ok := resultOf(c.ID, behind)
 		text := result.Content
 		if !ok {
 			text = UnknownOutcome

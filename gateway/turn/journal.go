@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -195,6 +196,9 @@ func (j *Journal) Started(ctx context.Context, call tools.Call, spec tools.Spec)
 		return errAbandoned
 	}
 	run.setPhase(PhaseTool, call.Name)
+	run.mu.Lock()
+	run.begun[string(call.ID)] = !spec.ReadOnly && !spec.Resumable
+	run.mu.Unlock()
 	again := run.resumed && (spec.ReadOnly || spec.Resumable)
 	return run.update(sessions.EdgeToolStart, func(tx sessions.Tx) error {
 		if again {
@@ -221,6 +225,14 @@ func (j *Journal) Finished(ctx context.Context, call tools.Call, result tools.Re
 	if !ok {
 		return errAbandoned
 	}
+	if run.r.closed.Load() && (result.Exit == tools.ExitCancelled || result.Exit == "") {
+		run.mu.Lock()
+		effect := run.begun[string(call.ID)]
+		run.mu.Unlock()
+		if !effect {
+			return nil // the daemon stops, and the next process may simply run the call
+		}
+	}
 	now := run.r.s.Now()
 	row := &sessions.Message{Role: sessions.Tool, ToolCallID: string(call.ID), ToolName: call.Name, Content: result.Content,
 		Active: true, At: now}
@@ -228,7 +240,7 @@ func (j *Journal) Finished(ctx context.Context, call tools.Call, result tools.Re
 		row.Attachments = append(row.Attachments, platforms.Attachment{Kind: platforms.Image, MIME: m.MIME, Path: m.Path})
 	}
 	err := run.update(sessions.EdgeToolFinish, func(tx sessions.Tx) error {
-		if err := tx.FinishCall(run.turn.ID, string(call.ID), now); err != nil {
+		if err := tx.FinishCall(run.turn.ID, string(call.ID), now); err != nil && !errors.Is(err, sessions.ErrNotFound) {
 			return err
 		}
 		row.Session, row.Turn = run.session.ID, run.turn.ID

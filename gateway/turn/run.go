@@ -90,6 +90,7 @@ type Run struct {
 	notes      []note
 	closed     bool // no more notes are taken
 	results    map[string]sessions.Message
+	begun      map[string]bool // calls of this process that have begun; true: one that must not run twice
 	ask        *question
 	asked      bool
 	stream     stream
@@ -262,7 +263,7 @@ func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.I
 }
 
 func (r *Runner) newRun(waiting func() int) *Run {
-	run := &Run{r: r, done: make(chan struct{}), results: map[string]sessions.Message{}, waiting: waiting,
+	run := &Run{r: r, done: make(chan struct{}), results: map[string]sessions.Message{}, begun: map[string]bool{}, waiting: waiting,
 		phase: PhasePreparing, alive: r.s.Now(), set: r.s.Settings()}
 	run.ctx, run.cancel = context.WithCancelCause(context.Background())
 	return run

@@ -1,0 +1,366 @@
+package gateway_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/gateway/model"
+	"herald/gateway/model/modeltest"
+	"herald/platforms/platformtest"
+	"herald/sessions"
+)
+
+func TestConversation_AnswersAndRemembers(t *testing.T) {
+	h := start(t, echo())
+	h.tg.Say(7, "hello")
+	h.await(7, "re: hello")
+	h.tg.Say(7, "again")
+	h.await(7, "re: again")
+	requests := h.llm.Requests()
+	last := requests[len(requests)-1]
+	require.Equal(t, []string{"user", "assistant", "user"}, roles(last.Messages))
+	require.Equal(t, requests[0].System, last.System, "the prompt is byte-stable within a session")
+	require.Contains(t, last.System, "telegram")
+	h.tg.Say(8, "other")
+	h.await(8, "re: other")
+	requests = h.llm.Requests()
+	require.Len(t, requests[len(requests)-1].Messages, 1, "P6: no byte of one chat reaches another's prompt")
+}
+
+func roles(messages []model.Message) []string {
+	var out []string
+	for _, m := range messages {
+		out = append(out, m.Role)
+	}
+	return out
+}
+
+func TestTools_RunThroughTheBusAndTheirResultsReachTheModel(t *testing.T) {
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if text, ok := r.ToolResult(); ok {
+			return modeltest.Text("done: " + text)
+		}
+		return modeltest.Calls("c1", "write_file", `{"path":"notes.txt","content":"milk"}`)
+	})
+	h := start(t, script)
+	h.tg.Say(7, "write milk to notes.txt")
+	h.await(7, "done:")
+	data, err := os.ReadFile(filepath.Join(h.home, "workspace", "notes.txt"))
+	require.NoError(t, err)
+	require.Equal(t, "milk", strings.TrimSpace(string(data)))
+}
+
+// P3 and P14: while a model hangs, control commands answer, and /stop frees the conversation.
+func TestStop_AnswersWhileTheModelHangs(t *testing.T) {
+	hang := true
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if hang {
+			return modeltest.Reply{HangHeader: true}
+		}
+		return modeltest.Text("free again")
+	})
+	h := start(t, script)
+	h.tg.Say(7, "think for ever")
+	h.until("the model is asked", func() bool { return len(script.Requests()) == 1 })
+	h.tg.Say(7, "/status")
+	h.await(7, "Waiting for the model")
+	h.tg.Say(7, "/stop")
+	h.await(7, "Stopped.")
+	hang = false
+	h.tg.Say(7, "still there?")
+	h.await(7, "free again")
+}
+
+func TestStop_EndsAToolAndItsProcesses(t *testing.T) {
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if _, ok := r.ToolResult(); ok {
+			return modeltest.Text("after")
+		}
+		return modeltest.Calls("c1", "terminal", `{"command":"echo started > marker; sleep 600"}`)
+	})
+	h := start(t, script)
+	h.tg.Say(7, "run")
+	h.until("the command runs", func() bool {
+		_, err := os.Stat(filepath.Join(h.home, "workspace", "marker"))
+		return err == nil
+	})
+	h.tg.Say(7, "/status")
+	h.await(7, "terminal")
+	h.tg.Say(7, "/stop")
+	h.await(7, "Stopped.")
+	h.halt() // returns only when no goroutine of a tool is left
+	require.Zero(t, h.count(7, "after"))
+}
+
+func TestBusy_InterruptRedirectsTheRunningAnswer(t *testing.T) {
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if strings.Contains(r.LastUser(), "second") {
+			return modeltest.Text("re: " + r.LastUser())
+		}
+		return modeltest.Reply{HangHeader: true}
+	})
+	h := start(t, script)
+	h.tg.Say(7, "first")
+	h.until("the model is asked", func() bool { return len(script.Requests()) == 1 })
+	h.tg.Say(7, "second")
+	h.await(7, "re: first\n\nsecond")
+	h.await(7, "changing course")
+}
+
+func TestBusy_QueueWaitsAndComesNext(t *testing.T) {
+	release := make(chan struct{})
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if r.LastUser() == "first" {
+			<-release
+		}
+		return modeltest.Text("re: " + r.LastUser())
+	})
+	h := start(t, script, func(h *house) { h.set["display.busy_input_mode"] = "queue" })
+	h.tg.Say(7, "first")
+	h.until("the model is asked", func() bool { return len(script.Requests()) == 1 })
+	h.tg.Say(7, "second")
+	h.await(7, "comes next")
+	h.tg.Say(7, "/queue third")
+	h.await(7, "number 2 in line")
+	close(release)
+	h.await(7, "re: first")
+	h.await(7, "re: second")
+	h.await(7, "re: third")
+	require.Equal(t, 1, h.count(7, "re: third"))
+}
+
+func TestBusy_SteerReachesTheNextToolResult(t *testing.T) {
+	gate := make(chan struct{})
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		text, ok := r.ToolResult()
+		if !ok {
+			return modeltest.Calls("c1", "terminal", `{"command":"while [ ! -e go ]; do sleep 0.05; done; echo ran"}`)
+		}
+		return modeltest.Text("saw: " + text)
+	})
+	close(gate)
+	h := start(t, script)
+	h.tg.Say(7, "work")
+	h.untilStatus(7, "Running: terminal")
+	h.tg.Say(7, "/steer use the blue one")
+	h.await(7, "after the current step")
+	require.NoError(t, os.WriteFile(filepath.Join(h.home, "workspace", "go"), nil, 0o600))
+	m := h.await(7, "saw: ")
+	require.Contains(t, m.Text, "use the blue one")
+}
+
+func TestNewUndoRetry(t *testing.T) {
+	n := 0
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		n++
+		return modeltest.Text(strings.Repeat("x", n) + " messages=" + string(rune('0'+len(r.Messages))))
+	})
+	h := start(t, script)
+	h.tg.Say(7, "one")
+	h.await(7, "x messages=1")
+	h.tg.Say(7, "two")
+	h.await(7, "xx messages=3")
+	h.tg.Say(7, "/undo")
+	h.await(7, "The last turn is undone")
+	h.tg.Say(7, "three")
+	h.await(7, "xxx messages=3")
+	h.tg.Say(7, "/retry")
+	h.await(7, "xxxx messages=3")
+	h.tg.Say(7, "/new Shopping list")
+	h.await(7, "New session: Shopping list")
+	h.tg.Say(7, "four")
+	h.await(7, "xxxxx messages=1")
+	h.tg.Say(7, "/sessions")
+	h.await(7, "Shopping list")
+	h.tg.Say(7, "/resume 2")
+	h.await(7, "Back in")
+	h.tg.Say(7, "five")
+	h.await(7, "xxxxxx messages=5")
+}
+
+// P1, P10: what waits when the daemon stops is answered after the next start, once.
+func TestRestart_WaitingMessagesAreAnsweredOnce(t *testing.T) {
+	hang := true
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if hang {
+			return modeltest.Reply{HangHeader: true}
+		}
+		return modeltest.Text("re: " + r.LastUser())
+	})
+	h := start(t, script, func(h *house) { h.set["agent.restart_drain_timeout"] = "50ms" })
+	h.tg.Say(7, "keep me")
+	h.until("the model is asked", func() bool { return len(script.Requests()) == 1 })
+	h.halt()
+	hang = false
+	h.run()
+	h.await(7, "re: keep me")
+	h.halt()
+	require.Equal(t, 1, h.count(7, "re: keep me"))
+	report, err := h.store().Check(context.Background())
+	require.NoError(t, err)
+	require.True(t, report.OK(), report.String())
+}
+
+// P4: a send that was accepted and whose answer got lost is not repeated; the person is told once and may ask for it.
+func TestDelivery_UnknownOutcomeIsSurfacedOnceAndShownAgainOnRequest(t *testing.T) {
+	h := start(t, echo())
+	h.tg.Say(7, "warm up")
+	h.await(7, "re: warm up")
+	h.tg.Break(platformtest.TelegramFault{Method: "sendMessage", Trouble: platformtest.ResetAfter})
+	h.tg.Say(7, "fragile")
+	notice := h.await(7, "I can't tell whether my last message arrived")
+	require.Equal(t, 1, h.count(7, "re: fragile"))
+	require.Len(t, notice.Buttons, 1)
+	person := platformtest.TelegramUser{ID: 7}
+	h.tg.Press(7, notice.ID, notice.Buttons[0][0].Data, person)
+	h.await(7, "This may be a duplicate")
+	require.Equal(t, 2, h.count(7, "re: fragile"), "it is repeated only because the person asked")
+	h.tg.Press(7, notice.ID, notice.Buttons[0][0].Data, person)
+	h.await(7, "nothing to show again")
+	require.Equal(t, 2, h.count(7, "re: fragile"))
+}
+
+// P8: nothing is sent inside a retry-after window, and the answer is not lost.
+func TestDelivery_WaitsForRetryAfter(t *testing.T) {
+	h := start(t, echo())
+	h.tg.Say(7, "warm up")
+	h.await(7, "re: warm up")
+	h.tg.Break(platformtest.TelegramFault{Method: "sendMessage", Trouble: platformtest.AnswerStatus, Status: 429, RetryAfter: time.Second})
+	h.tg.Say(7, "patience")
+	h.await(7, "re: patience")
+	require.Empty(t, h.tg.Violations())
+	require.Equal(t, 1, h.count(7, "re: patience"))
+}
+
+func TestStreaming_TheFinalTextCompletesThePreview(t *testing.T) {
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		return modeltest.Reply{Text: strings.Repeat("word ", 60) + "end.", Pace: 10 * time.Millisecond}
+	})
+	h := start(t, script, func(h *house) { h.set["streaming.edit_interval"] = "50ms" })
+	h.tg.Say(7, "tell me")
+	h.await(7, "end.")
+	h.until("the cursor is gone", func() bool { return h.count(7, "▉") == 0 })
+	require.Len(t, h.texts(7), 1, "one message that grew, never a second one")
+	edits := 0
+	for _, a := range h.tg.Acts(7) {
+		if a.Verb == "edit" {
+			edits++
+		}
+	}
+	require.Greater(t, edits, 1)
+}
+
+func TestAccess_StrangersGetACodeAndNoTurn(t *testing.T) {
+	h := start(t, echo(), func(h *house) {
+		h.env = append(h.env, "HERALD_TELEGRAM_ALLOW_FROM=99")
+		h.set["platforms.telegram.unauthorized_dm_behavior"] = "pair"
+	})
+	h.tg.Say(7, "let me in")
+	h.await(7, "pairing code")
+	require.Empty(t, h.llm.Requests(), "P13: deny by default")
+	h.tg.Say(99, "hello")
+	h.await(99, "re: hello")
+}
+
+func TestClarify_AsksWithButtonsAndTakesTheAnswer(t *testing.T) {
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if text, ok := r.ToolResult(); ok {
+			return modeltest.Text("you said " + text)
+		}
+		return modeltest.Calls("c1", "clarify", `{"question":"Which colour?","choices":["red","blue"]}`)
+	})
+	h := start(t, script)
+	h.tg.Say(7, "ask me")
+	q := h.await(7, "Which colour?")
+	require.Len(t, q.Buttons, 2)
+	_, ok := h.tg.Press(7, q.ID, q.Buttons[1][0].Data, platformtest.TelegramUser{ID: 7})
+	require.True(t, ok)
+	m := h.await(7, "you said")
+	require.Contains(t, m.Text, "blue")
+	h.await(7, "Answer: blue")
+	h.tg.Say(7, "and again")
+	h.until("the second question stands", func() bool {
+		for _, m := range h.tg.Visible(7) {
+			if m.Bot && len(m.Buttons) > 0 && m.ID > q.ID {
+				return true
+			}
+		}
+		return false
+	})
+	h.tg.Say(7, "green, please")
+	h.until("the written answer counts", func() bool { return h.count(7, "green, please") > 0 })
+}
+
+// The question survives a restart: it is put once and its answer goes on with the turn.
+func TestClarify_SurvivesARestart(t *testing.T) {
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if text, ok := r.ToolResult(); ok {
+			return modeltest.Text("you said " + text)
+		}
+		return modeltest.Calls("c1", "clarify", `{"question":"Which colour?","choices":["red","blue"]}`)
+	})
+	h := start(t, script, func(h *house) { h.set["agent.restart_drain_timeout"] = "50ms" })
+	h.tg.Say(7, "ask me")
+	q := h.await(7, "Which colour?")
+	h.halt()
+	h.run()
+	h.untilStatus(7, "Waiting for your answer")
+	require.Equal(t, 1, h.count(7, "Which colour?"))
+	h.tg.Press(7, q.ID, q.Buttons[0][0].Data, platformtest.TelegramUser{ID: 7})
+	h.await(7, "red")
+	h.await(7, "you said")
+}
+
+func TestModel_FailuresAreSaidInWords(t *testing.T) {
+	for name, c := range map[string]struct {
+		reply modeltest.Reply
+		want  string
+	}{
+		"refused key": {modeltest.Failing(401, "invalid_request_error", "Incorrect API key provided"), "refused the key"},
+		"garbage":     {modeltest.Garbage("text/html", "<html>proxy</html>"), "made no sense"},
+		"too long":    {modeltest.TooLong(), "too long for the model"},
+		"no model":    {modeltest.Failing(404, "invalid_request_error", "The model does not exist"), "does not know this model"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			script := modeltest.Answering(func(modeltest.Request) modeltest.Reply { return c.reply })
+			h := start(t, script, func(h *house) { h.set["agent.api_max_retries"] = "0" })
+			h.tg.Say(7, "hello")
+			h.await(7, c.want)
+			require.NotContains(t, h.log.String(), "sk-house-tests", "no key in the log")
+		})
+	}
+}
+
+func TestTranscript_HoldsEveryStep(t *testing.T) {
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if _, ok := r.ToolResult(); ok {
+			return modeltest.Text("finished")
+		}
+		return modeltest.Calls("c1", "terminal", `{"command":"echo hi"}`)
+	})
+	h := start(t, script)
+	h.tg.Say(7, "go")
+	h.await(7, "finished")
+	h.halt()
+	s := h.store()
+	require.NoError(t, s.View(context.Background(), func(v sessions.View) error {
+		list, err := v.Sessions(sessions.SessionQuery{})
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		rows, err := v.Transcript(list[0].ID, true, 0, 0)
+		require.NoError(t, err)
+		var got []string
+		for _, row := range rows {
+			got = append(got, string(row.Role))
+		}
+		require.Equal(t, []string{"user", "assistant", "tool", "assistant"}, got)
+		require.Positive(t, list[0].Usage.Input)
+		return nil
+	}))
+}
