@@ -60,7 +60,9 @@ type Environment interface {
 	Close() error
 }
 
-// Files is the part of an Environment that the file tools use. Errors wrap fs.ErrNotExist,
+// Files is the part of an Environment that the file tools use. Where a file is opened or written the last
+// component is never followed when it is a symbolic link: resolve with RealPath first, check the result, and
+// use that. Errors wrap fs.ErrNotExist,
 // fs.ErrPermission, ErrTooLarge and ErrNotRegular where they apply.
 type Files interface {
 	// Stat follows symbolic links; Lstat does not.
@@ -76,8 +78,7 @@ type Files interface {
 	// ReadFile reads a whole regular file of at most max bytes.
 	ReadFile(ctx context.Context, path string, max int64) ([]byte, error)
 	// WriteFile replaces a file in one step: readers see the old bytes or the new ones. An existing file
-	// keeps its mode, and its owner where that is allowed; a new one gets mode as the umask allows. The
-	// last component is never followed when it is a symbolic link: resolve with RealPath first.
+	// keeps its mode, and its owner where that is allowed; a new one gets mode as the umask allows.
 	WriteFile(ctx context.Context, path string, data []byte, mode fs.FileMode) error
 	// MkdirAll makes a directory and its parents; existing ones are kept as they are.
 	MkdirAll(ctx context.Context, dir string, mode fs.FileMode) error

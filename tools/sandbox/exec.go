@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -266,6 +267,7 @@ func (l *Local) spawn(sh shell, c Command, p *localProcess, mark string) (*exec.
 
 func (l *Local) fork(sh shell, c Command, p *localProcess, mark string) (*exec.Cmd, *os.File, error) {
 	env := maps.Clone(sh.env)
+	l.passThrough(env)
 	maps.Copy(env, c.Env)
 	env["PWD"], env[markName] = p.dir, mark
 
@@ -310,6 +312,23 @@ func (l *Local) fork(sh shell, c Command, p *localProcess, mark string) (*exec.C
 		l.feed(feed, c.Stdin, p)
 	}
 	return cmd, out, nil
+}
+
+// passThrough gives the variables of the passthrough list the values they have now: the login snapshot may
+// be old, and a secret that was taken away must not live on in it.
+func (l *Local) passThrough(env map[string]string) {
+	if len(l.pass) == 0 {
+		return
+	}
+	listed := func(name string) bool {
+		return slices.ContainsFunc(l.pass, func(p string) bool { return strings.EqualFold(p, name) })
+	}
+	maps.DeleteFunc(env, func(name, _ string) bool { return listed(name) })
+	for name, value := range Scrub(l.opts.Environ(), l.pass, l.opts.Deny) {
+		if listed(name) {
+			env[name] = value
+		}
+	}
 }
 
 // stdin makes a pipe for r; both ends are nil when r is, and the command then reads from /dev/null.

@@ -574,3 +574,60 @@ func BenchmarkLocal_Exec(b *testing.B) {
 		}
 	}
 }
+
+// A passed-through variable has the value of now, and none when it was taken away, whatever the login
+// snapshot holds.
+func TestLocal_PassthroughFollowsItsSource(t *testing.T) {
+	value := "GH_TOKEN=first"
+	l := newLocal(t, func(o *LocalOptions) {
+		o.Environ = func() []string { return []string{"PATH=" + os.Getenv("PATH"), value} }
+		o.Passthrough = []string{"gh_token"}
+	})
+	show := func() string { return run(t, l, Command{Line: "echo ${GH_TOKEN-unset}"}).Output }
+	require.Equal(t, "first\n", show())
+	value = "GH_TOKEN=second"
+	require.Equal(t, "second\n", show())
+	value = "OTHER=x"
+	require.Equal(t, "unset\n", show())
+}
+
+func TestParseStat(t *testing.T) {
+	tail := " S 10 20 20 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 987 0 0"
+	p, err := parseStat(5, []byte("5 (a) b (c)"+tail))
+	require.NoError(t, err)
+	require.Equal(t, process{pid: 5, ppid: 10, group: 20, start: 987}, p)
+	p, err = parseStat(5, []byte("5 (x)"+strings.Replace(tail, "S", "Z", 1)))
+	require.NoError(t, err)
+	require.True(t, p.zombie)
+	for _, bad := range []string{"", "5 (x", "5 (x) S 1 2", "5 (x)" + strings.Replace(tail, "10", "x", 1)} {
+		_, err := parseStat(5, []byte(bad))
+		require.Error(t, err, bad)
+	}
+}
+
+// The stream without the marker is the same however it is cut into reads.
+func FuzzMarker(f *testing.F) {
+	f.Add([]byte("hello"), []byte("after"), "/tmp", uint8(3))
+	f.Add([]byte("\x01HERALD-DIR:"), []byte("\x01"), "/a:b", uint8(1))
+	f.Fuzz(func(t *testing.T, before, after []byte, dir string, step uint8) {
+		m := newMarker("abc-1")
+		if bytes.Contains(before, m.begin) || strings.Contains(dir, string(m.end)) || strings.ContainsRune(dir, 0) || len(dir) > maxMarkerPath {
+			return
+		}
+		stream := bytes.Join([][]byte{before, m.begin, []byte(dir), m.end, after}, nil)
+		first := bytes.Index(stream, m.begin)
+		if first != len(before) || bytes.Index(stream[first+len(m.begin):], m.end) != len(dir) {
+			return // the texts make a marker together
+		}
+		var out []byte
+		for n := int(step)%7 + 1; len(stream) > 0; {
+			k := min(n, len(stream))
+			out = append(out, m.filter(stream[:k])...)
+			stream = stream[k:]
+		}
+		out = append(out, m.flush()...)
+		if want := append(bytes.Clone(before), after...); !bytes.Equal(out, want) || m.dir != dir {
+			t.Fatalf("%q %q, want %q %q", out, m.dir, want, dir)
+		}
+	})
+}

@@ -136,9 +136,9 @@ func openRegular(ctx context.Context, path string) (*os.File, fs.FileInfo, error
 	if err := check(ctx, path); err != nil {
 		return nil, nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
-		if errors.Is(err, syscall.ENXIO) {
+		if errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.ELOOP) {
 			err = &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
 		}
 		return nil, nil, err

@@ -21,6 +21,8 @@ const (
 	DefaultTimeout = 180 * time.Second
 	MaxTimeout     = 600 * time.Second
 	progressEvery  = 500 * time.Millisecond
+	// beatEvery is how often a command that prints nothing shows that it still runs.
+	beatEvery = 10 * time.Second
 	// maxProgress is the longest line that is shown, in bytes.
 	maxProgress = 200
 )
@@ -118,14 +120,20 @@ func (d Deps) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 		c.Dir = absolute(env, dir, a.Workdir)
 		dir = c.Dir
 	}
-	place := Place{Dir: dir, Home: env.Home(), DaemonPID: d.DaemonPID, Protected: d.Protected}
+	place := Place{Dir: dir, Home: env.Home(), Protected: d.Protected}
+	if env.Backend() == "local" {
+		place.DaemonPID = d.DaemonPID // elsewhere the number is another process's
+	}
 	if why := Refusal(a.Command, place); why != "" {
 		r := tools.Failure("The command was not run: %s. This is never allowed, and no approval changes it; don't try it in another form.", why)
 		r.Exit, r.Summary = tools.ExitDenied, "refused: "+why
 		return r, nil
 	}
-	c.Output = &progress{now: d.Now, show: func(line string) { tools.Progress(ctx, line) }}
+	p := &progress{now: d.Now, began: d.Now(), show: func(line string) { tools.Progress(ctx, line) }}
+	c.Output = p
+	stop := p.keepBeating()
 	r, err := env.Exec(ctx, c)
+	stop()
 	if err != nil {
 		if errors.Is(err, sandbox.ErrUnavailable) {
 			return unavailable(err), nil
@@ -190,6 +198,7 @@ func answer(r sandbox.Result) tools.Result {
 type progress struct {
 	mu    sync.Mutex
 	now   func() time.Time
+	began time.Time
 	show  func(line string)
 	line  []byte // the unfinished line, its beginning
 	last  string // the last finished one that is not blank
@@ -219,6 +228,41 @@ func (p *progress) Write(b []byte) (int, error) {
 		p.last = ""
 	}
 	return n, nil
+}
+
+// keepBeating calls beat until stop, which waits for it to end.
+func (p *progress) keepBeating() (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		t := time.NewTicker(beatEvery)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				p.beat()
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}
+
+// beat shows what was held back, or that time passes.
+func (p *progress) beat() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if now.Sub(p.shown) < beatEvery {
+		return
+	}
+	line := p.last
+	if line == "" {
+		line = fmt.Sprintf("running for %s", now.Sub(p.began).Round(time.Second))
+	}
+	p.shown, p.last = now, ""
+	p.show(line)
 }
 
 func (p *progress) keep(b []byte) {

@@ -138,6 +138,22 @@ func TestProgress_ShowsTheLastLineNowAndThen(t *testing.T) {
 	require.Len(t, shown[2], maxProgress)
 }
 
+func TestProgress_BeatsWhenNothingIsPrinted(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var shown []string
+	p := &progress{now: func() time.Time { return now }, began: now, show: func(s string) { shown = append(shown, s) }}
+	_, _ = p.Write([]byte("start\n"))
+	_, _ = p.Write([]byte("held back\n"))
+	now = now.Add(5 * time.Second)
+	p.beat()
+	now = now.Add(5 * time.Second)
+	p.beat()
+	now = now.Add(beatEvery)
+	p.beat()
+	require.Equal(t, []string{"start", "held back", "running for 20s"}, shown)
+	p.keepBeating()()
+}
+
 // The tool passes the bus: its schema holds, and its lines reach subscribers.
 func TestTerminal_ThroughTheBus(t *testing.T) {
 	f := newFixture(t)

@@ -14,6 +14,7 @@ type simple struct {
 	words    []string // quotes resolved, quoted special characters marked with literal
 	nested   []string // scripts inside its words: $(...), `...`, <(...)
 	writes   []string // targets of > and >>
+	reads    []string // sources of <
 	input    []string // texts of here documents and here strings
 	pipeline int      // commands with the same number are joined by pipes
 }
@@ -334,6 +335,7 @@ func (l *lexer) endWord() {
 	case 's':
 		l.cur.input = append(l.cur.input, plain(w))
 	case '<':
+		l.cur.reads = append(l.cur.reads, w)
 	default:
 		l.cur.words = append(l.cur.words, w)
 	}
@@ -344,7 +346,7 @@ func (l *lexer) endCommand(joined bool) {
 	l.endWord()
 	l.redirect = 0
 	l.cur.pipeline = l.pipeline
-	if len(l.cur.words) > 0 || len(l.cur.nested) > 0 || len(l.cur.writes) > 0 {
+	if len(l.cur.words) > 0 || len(l.cur.nested) > 0 || len(l.cur.writes) > 0 || len(l.cur.reads) > 0 {
 		l.commands = append(l.commands, l.cur)
 	}
 	l.cur = simple{}
