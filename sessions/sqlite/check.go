@@ -160,7 +160,12 @@ func (r *Report) read(ctx context.Context, c *conn) (err error) {
 	}
 	mark := number(sqlIndexed)
 	r.Unindexed = number(fmt.Sprintf("SELECT count(*) FROM messages WHERE id > %d", mark))
-	for index, source := range map[string]string{"messages_fts": "messages_words", "messages_tri": "messages_grams"} {
+	for _, pair := range [][2]string{{"messages_fts", "messages_words"}, {"messages_tri", "messages_grams"}} {
+		index, source := pair[0], pair[1]
+		if number(fmt.Sprintf("SELECT count(*) FROM sqlite_schema WHERE name IN ('%s', '%s')", index, source)) != 2 {
+			r.Integrity = append(r.Integrity, "search: "+index+" is missing: rebuild the search index")
+			continue
+		}
 		diff := number("SELECT count(*) FROM "+index+"_docsize") - number(fmt.Sprintf("SELECT count(*) FROM %s WHERE id <= %d", source, mark))
 		r.Misindexed += max(diff, -diff)
 	}
