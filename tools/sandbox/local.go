@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -103,7 +105,8 @@ func NewLocal(o LocalOptions) (*Local, error) {
 		}
 		home = h
 	}
-	private, err := os.MkdirTemp("", "herald-shell-") // 0700
+	removeLeftovers(o.Now())
+	private, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", privatePrefix, os.Getpid())) // 0700
 	if err != nil {
 		return nil, fmt.Errorf("local sandbox: %w", err)
 	}
@@ -114,6 +117,30 @@ func NewLocal(o LocalOptions) (*Local, error) {
 	}
 	l.spills = spills{dir: o.SpillDir, now: o.Now}
 	return l, nil
+}
+
+// privatePrefix begins the names of private directories, before the process id of their daemon.
+const privatePrefix = "herald-shell-"
+
+// leftoverAge is how old a private directory must be before it is taken for a dead daemon's.
+const leftoverAge = time.Hour
+
+// removeLeftovers removes the private directories of daemons that were killed.
+func removeLeftovers(now time.Time) {
+	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), privatePrefix+"*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range dirs {
+		name, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), privatePrefix), "-")
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid <= 1 || !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			continue
+		}
+		if st, err := os.Lstat(dir); err == nil && st.IsDir() && now.Sub(st.ModTime()) > leftoverAge {
+			_ = os.RemoveAll(dir) // others' directories refuse
+		}
+	}
 }
 
 func randomID() string {

@@ -219,7 +219,8 @@ func TestLocal_Exec_TimeoutKeepsPartialOutput(t *testing.T) {
 	r := run(t, l, Command{Line: "echo before; sleep 60; echo after", Timeout: 200 * time.Millisecond})
 	require.Equal(t, ExitTimeout, r.ExitCode)
 	require.True(t, r.TimedOut)
-	require.True(t, strings.HasPrefix(r.Output, "before\n[the command was stopped after"), r.Output)
+	require.True(t, strings.HasPrefix(r.Output, "before\n"), r.Output)
+	require.Contains(t, r.Output, "\n[the command was stopped after")
 	require.Less(t, time.Since(began), 3*time.Second)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -237,7 +238,8 @@ func TestLocal_Exec_InterruptKeepsPartialOutput(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ExitInterrupted, r.ExitCode)
 	require.True(t, r.Interrupted)
-	require.Equal(t, "before\n[the command was interrupted]", r.Output)
+	require.True(t, strings.HasPrefix(r.Output, "before\n"), r.Output) // bash may add that its child was terminated
+	require.True(t, strings.HasSuffix(r.Output, "\n[the command was interrupted]"), r.Output)
 	r, err = l.Exec(ctx, Command{Line: "echo never > ran"})
 	require.NoError(t, err)
 	require.Equal(t, ExitInterrupted, r.ExitCode)
@@ -591,20 +593,6 @@ func TestLocal_PassthroughFollowsItsSource(t *testing.T) {
 	require.Equal(t, "unset\n", show())
 }
 
-func TestParseStat(t *testing.T) {
-	tail := " S 10 20 20 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 987 0 0"
-	p, err := parseStat(5, []byte("5 (a) b (c)"+tail))
-	require.NoError(t, err)
-	require.Equal(t, process{pid: 5, ppid: 10, group: 20, start: 987}, p)
-	p, err = parseStat(5, []byte("5 (x)"+strings.Replace(tail, "S", "Z", 1)))
-	require.NoError(t, err)
-	require.True(t, p.zombie)
-	for _, bad := range []string{"", "5 (x", "5 (x) S 1 2", "5 (x)" + strings.Replace(tail, "10", "x", 1)} {
-		_, err := parseStat(5, []byte(bad))
-		require.Error(t, err, bad)
-	}
-}
-
 // The stream without the marker is the same however it is cut into reads.
 func FuzzMarker(f *testing.F) {
 	f.Add([]byte("hello"), []byte("after"), "/tmp", uint8(3))
@@ -630,4 +618,23 @@ func FuzzMarker(f *testing.F) {
 			t.Fatalf("%q %q, want %q %q", out, m.dir, want, dir)
 		}
 	})
+}
+
+// What a killed daemon left behind is removed; what belongs to a running one is not.
+func TestNewLocal_RemovesSnapshotsOfTheDead(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	old := time.Now().Add(-2 * leftoverAge)
+	dirs := map[string]bool{"herald-shell-999999999-a": false, "herald-shell-" + strconv.Itoa(os.Getppid()) + "-b": true, "herald-shell-x": true, "other": true}
+	for name := range dirs {
+		require.NoError(t, os.MkdirAll(filepath.Join(tmp, name, "in"), 0o700))
+		require.NoError(t, os.Chtimes(filepath.Join(tmp, name), old, old))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(tmp, "herald-shell-999999998-young"), 0o700))
+	newLocal(t, nil)
+	for name, stays := range dirs {
+		_, err := os.Stat(filepath.Join(tmp, name))
+		require.Equal(t, stays, err == nil, name)
+	}
+	require.DirExists(t, filepath.Join(tmp, "herald-shell-999999998-young"))
 }
