@@ -219,7 +219,9 @@ func (r *renderer) text(c chunk, number string) platforms.Text {
 	source.span(c.from, c.to, c.head)
 	t := platforms.Text{Body: c.body, Styles: c.styles, Plain: r.plain(c)}
 	sourceLeaf := source.leaf
-	t.Markdown = source.finish()
+	if t.Markdown = source.finish(); strings.TrimSpace(t.Markdown) == "" {
+		t.Markdown = EscapeMarkdown(t.Plain) // the chunk holds nothing but the address of a link
+	}
 	if number == "" {
 		return t
 	}

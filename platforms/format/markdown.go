@@ -82,6 +82,10 @@ var parens = strings.NewReplacer("(", "%28", ")", "%29")
 
 func (n markdownNotation) text(p *pen, l *leaf, s *span, text string) {
 	switch {
+	case l.kind == rule && text == "———":
+		from := len(p.buf)
+		p.buf = append(p.buf, "---"...)
+		p.escaped(from, text)
 	case l.kind == rule, s.kind == atomSpan && (s.marks.has(linked) || l.kind == table || n.dialect != platforms.Markdown):
 		p.show(text)
 	case l.fenced() && !p.bare:
@@ -93,6 +97,9 @@ func (n markdownNotation) text(p *pen, l *leaf, s *span, text string) {
 	case s.marks.has(mono) && !p.bare:
 		p.show(text)
 	default:
+		if p.fresh { // indented it would be code
+			text = strings.TrimLeft(text, " \t")
+		}
 		from := len(p.buf)
 		p.buf = n.escape(p.buf, text, p.fresh && l.kind != heading || p.fresh && n.boldHeading(l))
 		p.escaped(from, text)
@@ -171,7 +178,7 @@ func (n markdownNotation) prefix(p *pen, i int, inside bool) {
 			nopen++
 		case p.isOpen(c):
 			if !p.bare && !(l.fenced() && n.dialect == platforms.DiscordMD) {
-				p.show(indent(c.source[:strings.IndexByte(c.source, ' ')+1]))
+				p.show(step(c))
 			}
 			open[nopen] = c
 			nopen++
@@ -204,9 +211,20 @@ func (n markdownNotation) leaf(l *leaf) (string, string, bool) {
 
 func (markdownNotation) quote() (string, string) { return "", "" }
 
-func (markdownNotation) quoteSigns(depth int) string {
-	return strings.TrimRight(strings.Repeat("> ", depth), " ")
+func (markdownNotation) blank(p *pen, inside []*container) {
+	var s strings.Builder
+	for _, c := range inside {
+		if c.quote {
+			s.WriteString("> ")
+		} else if p.isOpen(c) {
+			s.WriteString(step(c))
+		}
+	}
+	p.sign(strings.TrimRight(s.String(), " "))
 }
+
+// step returns the indentation of what stands inside of an item.
+func step(item *container) string { return indent(item.source[:strings.IndexByte(item.source, ' ')+1]) }
 
 func (n markdownNotation) hardBreak() string {
 	switch n.dialect {

@@ -71,6 +71,7 @@ type listState struct {
 
 // parse takes a normalised message apart for a dialect. budget is the most that one chunk can hold.
 func parse(source string, t platforms.TextTraits, budget int) *document {
+	source = bounded(source)
 	b := &builder{
 		document: &document{dialect: t.Dialect},
 		src:      []byte(source),
@@ -173,6 +174,11 @@ func (b *builder) push(c *container) {
 		chain = b.path[len(b.path)-1].chain
 	}
 	if len(chain) >= b.depth {
+		for _, hidden := range chain[b.depth-1:] { // its marker goes before this one
+			if !c.quote && !hidden.quote && hidden.first < 0 {
+				c.marker, c.source = hidden.marker+c.marker, hidden.source+c.source
+			}
+		}
 		chain = chain[:b.depth-1]
 	}
 	c.chain = append(append(make([]*container, 0, len(chain)+1), chain...), c)
@@ -327,6 +333,8 @@ func (b *builder) text(s string) {
 func (b *builder) inline(n ast.Node, l *leaf) {
 	if lines := b.runs(n); lines != nil {
 		b.leaf(l, lines)
+	} else if _, box := n.FirstChild().(*extast.TaskCheckBox); box {
+		b.leaf(l, []line{{}}) // a task without text keeps its line
 	} else if l.kind == heading {
 		b.blank = true
 	}

@@ -154,7 +154,7 @@ func (p *pen) startLine(i int, inside bool) {
 		p.closeQuote()
 	}
 	if p.line >= 0 {
-		if !same && ln.gap > 1 {
+		if !same && (ln.gap > 1 || p.apart(ln)) {
 			p.blank(p.doc.lines[p.line].leaf, ln.leaf)
 		}
 		p.newline(same && ln.hard)
@@ -164,10 +164,33 @@ func (p *pen) startLine(i int, inside bool) {
 		p.quoted, p.unquote = outer, end
 	}
 	p.is.prefix(p, i, inside)
+	for _, c := range ln.leaf.path {
+		p.content = p.content || !c.quote && c.first == i && !inside
+	}
 	if !same {
 		p.openLeaf(i)
 	}
 	p.line, p.fresh, p.closed = i, true, false
+}
+
+// apart tells whether the notation needs a blank line before a line, because the text before it would take it in.
+func (p *pen) apart(ln *line) bool {
+	if _, ok := p.is.(markdownNotation); !ok {
+		return false
+	}
+	if kind := p.doc.lines[p.line].leaf.kind; ln.leaf.kind == rule && kind == paragraph {
+		return true // else it would underline a title
+	}
+	if p.nopen > 0 {
+		return false
+	}
+	for _, c := range ln.leaf.path {
+		if !c.quote {
+			kind := p.doc.lines[p.line].leaf.kind
+			return kind == paragraph || kind == table
+		}
+	}
+	return false
 }
 
 func outerQuote(l *leaf) *container {
@@ -195,19 +218,20 @@ func (p *pen) blank(a, b *leaf) {
 	if open, _ := p.is.quote(); open != "" {
 		return
 	}
-	quotes := 0
-	for i := 0; i < len(a.path) && i < len(b.path) && a.path[i] == b.path[i]; i++ {
-		if a.path[i].quote {
-			quotes++
-		}
+	common, quoted := 0, false
+	for common < len(a.path) && common < len(b.path) && a.path[common] == b.path[common] {
+		quoted = quoted || a.path[common].quote
+		common++
 	}
-	if q, ok := p.is.(quoter); ok && quotes > 0 && !p.bare {
-		p.sign(q.quoteSigns(quotes))
+	if q, ok := p.is.(quoter); ok && quoted && !p.bare {
+		q.blank(p, a.path[:common])
 	}
 }
 
-// quoter is a notation that marks every line of a quote, blank ones too.
-type quoter interface{ quoteSigns(depth int) string }
+// quoter is a notation that marks every line of a quote: blank writes a blank line inside of containers.
+type quoter interface {
+	blank(p *pen, inside []*container)
+}
 
 func (p *pen) openLeaf(i int) {
 	l := p.doc.lines[i].leaf
@@ -329,19 +353,27 @@ func (p *pen) write(l *leaf, s *span, text string) {
 // span writes everything from one place to another.
 func (p *pen) span(from, to pos, head bool) {
 	p.begin(from, head)
+	rows, _ := p.is.(rowWriter)
+	whole := func(ln *line) bool { return rows != nil && ln.row != nil && rows.wholeRows() }
 	for at := from; at != to && at.line < len(p.doc.lines); at = (pos{line: at.line + 1}) {
 		ln := &p.doc.lines[at.line]
 		if at.line > from.line {
 			if at.line == to.line && to.span == 0 && to.off == 0 {
 				return
 			}
-			if r, ok := p.is.(rowWriter); ok && ln.row != nil && r.wholeRows() && ln.row.first != at.line {
+			if whole(ln) && ln.row.first != at.line {
+				if at.line == to.line {
+					return
+				}
 				continue
 			}
 			p.startLine(at.line, false)
 		}
-		if r, ok := p.is.(rowWriter); ok && ln.row != nil && r.wholeRows() {
+		if whole(ln) {
 			p.show(ln.row.markdown)
+			if at.line == to.line {
+				return
+			}
 			continue
 		}
 		for i := at.span; i < len(ln.spans); i++ {

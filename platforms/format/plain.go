@@ -34,8 +34,7 @@ func (plainNotation) text(p *pen, _ *leaf, _ *span, text string) { p.show(text) 
 func (n plainNotation) shows(_ *leaf, s *span) bool { return !n.short || s.kind != addressSpan }
 
 func (n plainNotation) prefix(p *pen, i int, inside bool) {
-	l := p.doc.lines[i].leaf
-	for _, c := range l.path {
+	for _, c := range p.doc.lines[i].leaf.path {
 		if c.quote {
 			if !n.short {
 				p.show("> ")
@@ -44,7 +43,7 @@ func (n plainNotation) prefix(p *pen, i int, inside bool) {
 		}
 		if c.first == i && !inside {
 			p.show(c.marker)
-		} else if !n.short || !l.fenced() {
+		} else if !n.short {
 			p.show(indent(c.marker))
 		}
 	}
@@ -54,11 +53,19 @@ func (plainNotation) leaf(*leaf) (string, string, bool) { return "", "", false }
 
 func (plainNotation) quote() (string, string) { return "", "" }
 
-func (n plainNotation) quoteSigns(depth int) string {
+func (n plainNotation) blank(p *pen, inside []*container) {
 	if n.short {
-		return ""
+		return
 	}
-	return strings.TrimRight(strings.Repeat("> ", depth), " ")
+	var s strings.Builder
+	for _, c := range inside {
+		if c.quote {
+			s.WriteString("> ")
+		} else {
+			s.WriteString(indent(c.marker))
+		}
+	}
+	p.show(strings.TrimRight(s.String(), " "))
 }
 
 // indent returns as many spaces as a marker is wide.

@@ -33,8 +33,11 @@ func Prefix(markdown string) string {
 	}
 	for {
 		start := blockStart(s)
-		held := holdTable(s, start)
-		if held == len(s) {
+		held, isTable := holdTable(s, start)
+		if isTable && held > start {
+			return trimEnd(s[:held])
+		}
+		if !isTable {
 			held = holdLine(s, start)
 		}
 		if held < len(s) {
@@ -185,31 +188,27 @@ func blockStart(s string) int {
 	return 0
 }
 
-// holdTable returns where to cut so that no unfinished table shows, len(s) for nowhere.
-func holdTable(s string, start int) int {
+// holdTable tells whether the block is a table, and where to cut so that none of its unfinished rows shows. A
+// line that begins with a bar is one until the line below it says otherwise.
+func holdTable(s string, start int) (int, bool) {
 	block := s[start:]
-	_, first := containers(block)
-	if !strings.HasPrefix(first, "|") {
-		head, second, found := strings.Cut(block, "\n")
-		if !found || !strings.Contains(head, "|") || !delimiterRow(firstLine(second)) {
-			return len(s)
-		}
+	head, below, found := strings.Cut(block, "\n")
+	_, first := containers(head)
+	second, _, ended := strings.Cut(below, "\n")
+	_, second = containers(second)
+	switch {
+	case !strings.Contains(head, "|"):
+		return len(s), false
+	case !found || below == "":
+		return start, strings.HasPrefix(first, "|")
+	case !delimiterRow(second) && (ended || strings.Trim(second, "|-: \t") != ""):
+		return len(s), false
 	}
-	lines := strings.SplitAfter(block, "\n")
-	if lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
+	last := strings.LastIndexByte(block, '\n') + 1
+	if strings.Count(block[:last], "\n") < 3 {
+		return start, true // no row yet
 	}
-	_, second, _ := strings.Cut(block, "\n")
-	if _, rest := containers(firstLine(second)); second != "" && strings.Contains(second, "\n") && !delimiterRow(rest) {
-		return len(s) // no table
-	}
-	if len(lines) < 3 || len(lines) == 3 && !strings.HasSuffix(block, "\n") {
-		return start
-	}
-	if !strings.HasSuffix(block, "\n") {
-		return len(s) - len(lines[len(lines)-1])
-	}
-	return len(s)
+	return start + last, true
 }
 
 func firstLine(s string) string {
@@ -225,6 +224,9 @@ func delimiterRow(s string) bool {
 func holdLine(s string, start int) int {
 	end := len(trimEnd(s))
 	from := max(strings.LastIndexByte(s[:end], '\n')+1, start)
+	if from >= end {
+		return len(s)
+	}
 	text := s[from:end]
 	_, rest := containers(text)
 	rest = strings.TrimLeft(rest, " \t")

@@ -113,4 +113,4 @@ func (slackNotation) leaf(l *leaf) (string, string, bool) {
 
 func (slackNotation) quote() (string, string) { return "", "" }
 
-func (slackNotation) quoteSigns(int) string { return ">" }
+func (slackNotation) blank(p *pen, _ []*container) { p.sign(">") }

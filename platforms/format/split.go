@@ -172,8 +172,13 @@ func (s *splitter) fillLine(at pos) bool {
 // fillWord writes the next word with the white space behind it and returns its length, 0 when it didn't fit.
 func (s *splitter) fillWord(l *leaf, sp *span, at pos) int {
 	rest := sp.text[at.off:]
-	word, space := s.word(sp, rest)
 	before := s.save()
+	if lead := spaces(rest); lead > 0 && !l.fenced() && sp.kind != atomSpan {
+		s.border(at, at.off, lead, rest, before)
+		s.write(l, sp, rest[:lead])
+		return lead
+	}
+	word, space := s.word(sp, rest)
 	// No unit makes less than one out of four bytes.
 	if s.budget == 0 || word/4 <= s.budget {
 		s.write(l, sp, rest[:word])
@@ -194,26 +199,45 @@ func (s *splitter) fillWord(l *leaf, sp *span, at pos) int {
 			return 0
 		}
 	}
-	if next := rest[word+space:]; s.budget > 0 && !touching(rest[word+space-1:word+space], next) {
-		c := cut{ok: true, state: s.save()}
-		behind := pos{line: at.line, span: at.span, off: at.off + word + space}
-		c.at = s.doc.next(behind)
-		c.end = pos{line: at.line, span: at.span, off: at.off + word}
-		c.sep = rest[word : word+space]
-		if l.fenced() {
-			c.end, c.sep = c.at, ""
-		}
-		if c.at.line == at.line { // a line's end is noted by lineEnd
-			s.last = c
-			if !l.fenced() && sentenceEnds(rest[:word]) {
-				s.stop = c
-			}
-		}
+	c := s.border(at, at.off+word, space, rest[word:], s.save())
+	if c && !l.fenced() && sentenceEnds(rest[:word]) {
+		s.stop = s.last
 	}
 	if !l.fenced() {
 		s.write(l, sp, rest[word:word+space])
 	}
 	return word + space
+}
+
+// border notes the place between two words: white space of size bytes at offset from of the span at at, which is
+// the start of text. It tells whether a chunk can end there.
+func (s *splitter) border(at pos, from, size int, text string, state penState) bool {
+	if s.budget == 0 || at == s.first && from == at.off || touching(text[size-1:size], text[size:]) {
+		return false
+	}
+	l := s.doc.lines[at.line].leaf
+	if l.kind == table && !s.bare {
+		return false
+	}
+	c := cut{ok: true, state: state, sep: text[:size]}
+	c.end = pos{line: at.line, span: at.span, off: from}
+	c.at = s.doc.next(pos{line: at.line, span: at.span, off: from + size})
+	if l.fenced() {
+		c.end, c.sep = c.at, ""
+	}
+	if c.at.line != at.line { // the end of a line is noted by lineEnd
+		return false
+	}
+	s.last = c
+	return true
+}
+
+func spaces(text string) int {
+	n := 0
+	for n < len(text) && isSpace(text[n]) {
+		n++
+	}
+	return n
 }
 
 // word returns the length of the first word of text and of the spaces behind it. White space at the start is
@@ -266,9 +290,12 @@ func (s *splitter) choose() cut {
 		return s.stop
 	case s.full(s.last, 1, 2):
 		return s.last
-	case s.over.ok:
+	case s.over.ok && (s.bare || !s.last.ok || s.doc.lines[s.over.at.line].leaf.kind != table):
 		if c := s.inside(); c.ok {
 			return c
+		}
+		if s.over.at != s.first && !s.last.ok {
+			return s.over
 		}
 	}
 	return s.last
@@ -349,10 +376,20 @@ func (s *splitter) clusterEnd(text string, n int) int {
 // force makes the smallest chunk there can be: what a single grapheme over the limit is cut into, code point by
 // code point.
 func (s *splitter) force(from pos) cut {
-	s.reset()
 	ln := &s.doc.lines[from.line]
-	s.line, s.fresh = from.line, true
-	s.leaf = ln.leaf
+	s.begin(from, false)
+	begun := s.save()
+	if from.span < len(ln.spans) {
+		text := ln.spans[from.span].text[from.off:]
+		_, size := utf8.DecodeRuneInString(text)
+		s.write(ln.leaf, &ln.spans[from.span], text[:size])
+	}
+	if fits := s.fits(); fits {
+		s.restore(begun)
+	} else { // not even behind its marker
+		s.reset()
+		s.line, s.fresh, s.leaf = from.line, true, ln.leaf
+	}
 	if from.span >= len(ln.spans) {
 		next := pos{line: from.line + 1}
 		return cut{ok: true, at: next, end: next, sep: "\n", state: s.save()}
