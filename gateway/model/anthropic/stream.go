@@ -202,7 +202,7 @@ func (g *gather) begin(b block, data []byte) {
 func (g *gather) extend(b *gathered, d *blockDelta) {
 	switch d.Type {
 	case "text_delta":
-		if d.Text == "" {
+		if d.Text == "" || b.Type != "text" { // a piece of another kind of block is not shown
 			return
 		}
 		// Two blocks of text are two paragraphs.
@@ -214,7 +214,7 @@ func (g *gather) extend(b *gathered, d *blockDelta) {
 		g.said = true
 		b.text.WriteString(d.Text)
 	case "thinking_delta":
-		if d.Thinking != "" {
+		if d.Thinking != "" && b.Type == "thinking" {
 			b.text.WriteString(d.Thinking)
 			g.on(model.Delta{Reasoning: d.Thinking})
 		}

@@ -436,7 +436,7 @@ func TestModel_KeepAlive(t *testing.T) {
 	seen := map[string]bool{}
 	srv.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen[r.RemoteAddr] = true
-		modeltest.NewScript(modeltest.Text("hi")).ServeHTTP(w, r)
+		modeltest.NewScript(modeltest.Reply{Text: "hi you", Pace: time.Millisecond}).ServeHTTP(w, r) // in chunks, the last one behind the end mark
 	})
 	for range 10 {
 		_, _, _, _, err := run(m, hello())
