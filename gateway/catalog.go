@@ -29,6 +29,7 @@ type catalog struct {
 	registry *tools.Registry
 	results  *tools.ResultStore
 	asker    *asker
+	files    *files.Family
 
 	mu   sync.Mutex
 	memo map[string][]model.ToolDef // by generation and names
@@ -59,7 +60,8 @@ func (g *Gateway) buildTools() error {
 		results: tools.NewResultStore(g.opt.Paths.Spill, tools.ResultOptions{Clock: g.now}), memo: map[string][]model.ToolDef{}}
 	environment := func(tools.Caller) (sandbox.Environment, error) { return g.env, nil }
 	var all []tools.Tool
-	all = append(all, files.Tools(files.Deps{Environment: environment, Home: g.opt.Paths.Home, Root: g.opt.Paths.Home, SafeRoots: cfg.Security.WriteRoots, Now: g.now})...)
+	g.catalog.files = files.New(files.Deps{Environment: environment, Home: g.opt.Paths.Home, Root: g.opt.Paths.Home, SafeRoots: cfg.Security.WriteRoots, Now: g.now})
+	all = append(all, g.catalog.files.Tools()...)
 	all = append(all, terminal.New(terminal.Deps{Environment: environment, Protected: []string{g.opt.Paths.Home}, Now: g.now}),
 		todo.New(todos{g}), clarify.New(g.catalog.asker), sessionsearch.New(sessionsearch.Options{Archive: searcher{g}, Direct: g.direct}))
 	if cfg.Memory.Enabled || cfg.Memory.UserProfileEnabled {
@@ -86,6 +88,7 @@ func (c *catalog) bus(journal tools.Journal) *tools.Bus {
 	bus := tools.NewBus(tools.Options{Registry: c.registry, Journal: journal, Redactor: c.g.opt.Redactor, Results: c.results, Clock: c.g.now,
 		Log: c.g.log, DefaultTimeout: c.g.cfg().Tools.Timeouts.Sequential})
 	bus.Subscribe(c.g.metrics.Tool)
+	bus.Subscribe(c.files.Observe)
 	return bus
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,9 +59,10 @@ func TestTools_RunThroughTheBusAndTheirResultsReachTheModel(t *testing.T) {
 
 // P3 and P14: while a model hangs, control commands answer, and /stop frees the conversation.
 func TestStop_AnswersWhileTheModelHangs(t *testing.T) {
-	hang := true
+	var hang atomic.Bool
+	hang.Store(true)
 	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
-		if hang {
+		if hang.Load() {
 			return modeltest.Reply{HangHeader: true}
 		}
 		return modeltest.Text("free again")
@@ -72,7 +74,7 @@ func TestStop_AnswersWhileTheModelHangs(t *testing.T) {
 	h.await(7, "Waiting for the model")
 	h.tg.Say(7, "/stop")
 	h.await(7, "Stopped.")
-	hang = false
+	hang.Store(false)
 	h.tg.Say(7, "still there?")
 	h.await(7, "free again")
 }
@@ -186,9 +188,10 @@ func TestNewUndoRetry(t *testing.T) {
 
 // P1, P10: what waits when the daemon stops is answered after the next start, once.
 func TestRestart_WaitingMessagesAreAnsweredOnce(t *testing.T) {
-	hang := true
+	var hang atomic.Bool
+	hang.Store(true)
 	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
-		if hang {
+		if hang.Load() {
 			return modeltest.Reply{HangHeader: true}
 		}
 		return modeltest.Text("re: " + r.LastUser())
@@ -197,7 +200,7 @@ func TestRestart_WaitingMessagesAreAnsweredOnce(t *testing.T) {
 	h.tg.Say(7, "keep me")
 	h.until("the model is asked", func() bool { return len(script.Requests()) == 1 })
 	h.halt()
-	hang = false
+	hang.Store(false)
 	h.run()
 	h.await(7, "re: keep me")
 	h.halt()

@@ -281,6 +281,12 @@ func (g *Gateway) settings() turn.Settings {
 	}
 }
 
+// forget drops what is remembered of a session whose transcript a command has changed.
+func (g *Gateway) forget(id sessions.ID) {
+	g.runner.Invalidate(id)
+	g.catalog.files.Forget(string(id))
+}
+
 // busyMode is what a message does while a turn runs: the chat's choice, else the configured one.
 func (g *Gateway) busyMode(at platforms.Address, o sessions.Options) turn.Mode {
 	if o.Busy != "" {

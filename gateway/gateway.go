@@ -167,7 +167,8 @@ func (g *Gateway) buildCore() {
 	g.runner = turn.NewRunner(turn.Services{
 		Store: g.store, Bus: g.bus, Catalog: g.catalog, Outbox: g.worker, Adapters: g.accounts, Texts: g.texts,
 		Model: g.models.get, Prompt: g.prompt, Display: g.display, Settings: g.settings, Origin: g.origin, Dir: g.dir,
-		Redact: g.opt.Redactor.String, Profile: g.opt.Profile, Metrics: g.metrics, Log: g.log, Now: g.now,
+		Compacted: func(s sessions.ID) { g.catalog.files.Forget(string(s)) },
+		Redact:    g.opt.Redactor.String, Profile: g.opt.Profile, Metrics: g.metrics, Log: g.log, Now: g.now,
 	})
 	journal.Runner = g.runner
 	g.catalog.asker.runner = g.runner
@@ -175,7 +176,7 @@ func (g *Gateway) buildCore() {
 		Store: g.store, Printer: g.texts.printer, Render: g.controlRows, Take: g.worker.Take, Origin: g.origin,
 		Tier:   func(e platforms.Event) access.Tier { return g.decide(e).Tier },
 		May:    func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
-		Forget: g.runner.Invalidate, Models: g.models, Status: status{g}, Compress: g.models.summarise,
+		Forget: g.forget, Models: g.models, Status: status{g}, Compress: g.models.summarise,
 		Resend: g.worker.Resend, AnswerAsk: g.runner.AnswerClick, AnswerClick: g.accounts.answerClick,
 		BusyMode: func(at platforms.Address) string { return g.shown(at).BusyInputMode },
 		Progress: func(at platforms.Address) string { return g.shown(at).ToolProgress }, Log: g.log,

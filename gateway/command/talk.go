@@ -57,6 +57,7 @@ func runStop(ctx context.Context, q *Request) error {
 		return q.t("command.stop.nothing"), nil
 	})
 	if err != nil {
+		stopping.Failed(stopped)
 		return err
 	}
 	q.Take(rows...)
@@ -114,6 +115,7 @@ func runNew(ctx context.Context, q *Request) error {
 		return q.t("command.new.titled", locales.Str("title", format.EscapeMarkdown(title))), err
 	})
 	if err != nil {
+		stopping.Failed(stopped)
 		return err
 	}
 	q.Take(rows...)

@@ -22,6 +22,7 @@ type lane struct {
 	// guarded by w.mu
 	rows    []*sessions.OutboxRow
 	lives   []*Live
+	claimed *sessions.OutboxRow // is being committed as attempted; nothing else is sent before it
 	running bool
 	busy    bool
 }
@@ -61,11 +62,16 @@ func (l *lane) next() (row *sessions.OutboxRow, live *Live, wait time.Duration, 
 	l.busy = false
 	if w.closed || (len(l.rows) == 0 && len(l.lives) == 0) {
 		l.running = false
-		delete(w.lanes, l.name)
+		if l.claimed == nil {
+			delete(w.lanes, l.name)
+		}
 		return nil, nil, 0, false
 	}
 	const idle = time.Minute
 	wait = idle
+	if l.claimed != nil && (len(l.rows) == 0 || l.rows[0] != l.claimed) {
+		return nil, nil, wait, true
+	}
 	if len(l.rows) > 0 {
 		at := w.readyAtLocked(l, l.rows[0])
 		if !at.After(now) {
@@ -100,7 +106,13 @@ func (l *lane) back(row *sessions.OutboxRow) {
 // deliver makes one attempt at a row.
 func (l *lane) deliver(row *sessions.OutboxRow) {
 	w := l.w
-	if row.State == sessions.OutAttempting {
+	w.mu.Lock()
+	claimed := l.claimed == row
+	if claimed {
+		l.claimed = nil
+	}
+	w.mu.Unlock()
+	if row.State == sessions.OutAttempting && !claimed {
 		// An earlier process was sending it: what came of that is unknown.
 		l.settle(row, platforms.Receipt{}, &platforms.SendError{Kind: platforms.Transient, Certainty: platforms.Unknown,
 			Err: errors.New("the process ended while the message was being sent")}, 0)
@@ -116,9 +128,11 @@ func (l *lane) deliver(row *sessions.OutboxRow) {
 		l.finish(row, sessions.OutFailed, "the chat can't be reached: "+reason, nil)
 		return
 	}
-	if err := l.begin(row, adapter); err != nil {
-		l.storeTrouble(row, err)
-		return
+	if !claimed {
+		if err := l.begin(row, adapter); err != nil {
+			l.storeTrouble(row, err)
+			return
+		}
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, w.opt.SendTimeout)
 	failpoint.Hit("send.call:before")

@@ -50,6 +50,13 @@ func (s *Stopping) End(tx sessions.Tx, state sessions.TurnState, reason string) 
 	return s.run.Stop(tx, state, reason)
 }
 
+// Failed lets the turn go on, because the transaction of End failed.
+func (s *Stopping) Failed(stopped bool) {
+	if s.run != nil && stopped {
+		s.run.Revive()
+	}
+}
+
 // Done abandons what still runs of the turn.
 func (s *Stopping) Done() {
 	if s.run != nil {

@@ -51,6 +51,8 @@ func (run *Run) conclude(state sessions.TurnState, reason string, row *sessions.
 	run.mu.Lock()
 	used := run.used
 	run.mu.Unlock()
+	ended := false
+	s.Outbox.Claim(out)
 	err := run.update(sessions.EdgeTurnFinish, func(tx sessions.Tx) error {
 		if row != nil {
 			if err := run.appendRows(tx, []*sessions.Message{row}); err != nil {
@@ -62,9 +64,14 @@ func (run *Run) conclude(state sessions.TurnState, reason string, row *sessions.
 				return err
 			}
 		}
-		return run.close(tx, state, reason, used)
+		ended = true
+		return run.close(tx, state, reason, used, run.claimed)
 	})
 	if err != nil {
+		if ended {
+			run.over.Store(false)
+		}
+		s.Outbox.Release(out)
 		return fmt.Errorf("write the end of the turn down: %w", err)
 	}
 	run.state = state
@@ -74,12 +81,9 @@ func (run *Run) conclude(state sessions.TurnState, reason string, row *sessions.
 }
 
 // close ends the turn's rows inside a transaction.
-func (run *Run) close(tx sessions.Tx, state sessions.TurnState, reason string, used sessions.Usage) error {
-	items, err := tx.InboxOf(run.turn.ID)
-	if err != nil {
-		return err
-	}
-	if err := tx.SetInbox(sessions.InboxDone, run.turn.ID, string(state), idsOf(items)...); err != nil {
+func (run *Run) close(tx sessions.Tx, state sessions.TurnState, reason string, used sessions.Usage, claimed []sessions.InboxID) error {
+	run.over.Store(true)
+	if err := tx.SetInbox(sessions.InboxDone, run.turn.ID, string(state), claimed...); err != nil {
 		return err
 	}
 	if err := run.dropQuestions(tx); err != nil {
@@ -149,11 +153,14 @@ func (run *Run) fail(err error) {
 
 // Stop ends the turn because a person asked for it, inside the transaction of their command, and returns the
 // rows to queue after the commit. What is visible of the answer stays, without its cursor; corrections that
-// were not taken in yet go with the turn. stopped is false when it had ended already. Call Abandon
-// after the commit.
+// were not taken in yet go with the turn. stopped is false when it had ended already. Call Abandon after the
+// commit, or Revive when that failed.
 func (run *Run) Stop(tx sessions.Tx, state sessions.TurnState, reason string) (rows []*sessions.OutboxRow, stopped bool, err error) {
-	t, err := tx.Turn(run.turn.ID)
-	if err != nil || t.State != sessions.TurnRunning {
+	if run.over.Load() {
+		return nil, false, nil
+	}
+	items, err := tx.InboxOf(run.turn.ID)
+	if err != nil {
 		return nil, false, err
 	}
 	run.mu.Lock()
@@ -179,7 +186,15 @@ func (run *Run) Stop(tx sessions.Tx, state sessions.TurnState, reason string) (r
 			return nil, false, err
 		}
 	}
-	return rows, true, run.close(tx, state, reason, used)
+	return rows, true, run.close(tx, state, reason, used, idsOf(items))
+}
+
+// Revive undoes what Stop has done in memory, because its transaction failed.
+func (run *Run) Revive() {
+	run.over.Store(false)
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.closed = false
 }
 
 // Abandon cancels what still runs of a turn that Stop has ended. It never waits.

@@ -131,6 +131,7 @@ func (run *Run) Absorb(ctx context.Context) ([]sessions.Message, error) {
 		run.mu.Unlock()
 		return nil, fmt.Errorf("take in what was said meanwhile: %w", err)
 	}
+	run.claimed = append(run.claimed, idsOf(items)...)
 	run.r.s.Outbox.Take(out...)
 	run.endStream()
 	run.mu.Lock()
@@ -159,6 +160,9 @@ func (run *Run) Compact(ctx context.Context, upTo sessions.RowID, keep []session
 		return nil, fmt.Errorf("compact the conversation: %w", err)
 	}
 	run.session.Messages++
+	if run.r.s.Compacted != nil {
+		run.r.s.Compacted(run.session.ID)
+	}
 	run.r.s.Log.Info().Str("session", string(run.session.ID)).Int("rows", len(rows)).Msg("the conversation was compacted")
 	return rows, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"herald/gateway/agent"
@@ -82,6 +83,10 @@ type Run struct {
 	rest   []sessions.InboxItem
 
 	history *cached
+	claimed []sessions.InboxID // what the turn answers; touched by the run's goroutine only
+	// over is true when the turn has ended on disk. It is changed inside transactions, which run one at a
+	// time, so that the end of a turn and a stop of it can't both happen.
+	over atomic.Bool
 
 	mu         sync.Mutex
 	phase      Phase
@@ -120,6 +125,7 @@ func (r *Runner) Begin(ctx context.Context, key sessions.Key, items []sessions.I
 	if err != nil {
 		return nil, fmt.Errorf("begin a turn: %w", err)
 	}
+	run.claimed = idsOf(items)
 	r.start(run, items, rows, ready, done)
 	return run, nil
 }
@@ -252,6 +258,7 @@ func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.I
 	if err := r.s.Outbox.Adopt(ctx, t.ID); err != nil {
 		return nil, err
 	}
+	run.claimed = idsOf(items)
 	var rows []*sessions.Message
 	ready := true
 	if !prepared && len(items) > 0 {
@@ -378,11 +385,7 @@ func (run *Run) caller() tools.Caller {
 // update runs a transaction that only a running turn may make.
 func (run *Run) update(edge sessions.Edge, fn func(sessions.Tx) error) error {
 	return run.r.s.Store.Update(context.WithoutCancel(run.ctx), edge, func(tx sessions.Tx) error {
-		t, err := tx.Turn(run.turn.ID)
-		if err != nil {
-			return err
-		}
-		if t.State != sessions.TurnRunning {
+		if run.over.Load() {
 			return errAbandoned
 		}
 		return fn(tx)
@@ -429,11 +432,12 @@ func (run *Run) Rest() []sessions.InboxItem { return run.rest }
 func (run *Run) Turn() sessions.Turn        { return run.turn }
 func (run *Run) Session() sessions.ID       { return run.session.ID }
 func (run *Run) Address() platforms.Address { return run.turn.Address }
+
 // Origin returns where the turn's session comes from.
 func (run *Run) Origin() sessions.Origin { return run.origin }
 
 // End returns the state in which the turn has ended; read it after Done.
-func (run *Run) End() sessions.TurnState    { return run.state }
+func (run *Run) End() sessions.TurnState { return run.state }
 
 // Snapshot says what the turn is doing.
 type Snapshot struct {

@@ -35,6 +35,10 @@ type Catalog interface {
 
 // Outbox is what a turn needs of delivery.
 type Outbox interface {
+	// Claim marks the first row as being sent already where its lane is free, so that the commit that keeps it
+	// is also the one that begins its attempt. Take the rows after the commit, or Release them.
+	Claim(rows []*sessions.OutboxRow)
+	Release(rows []*sessions.OutboxRow)
 	Take(rows ...*sessions.OutboxRow)
 	Live(delivery.LiveOptions) *delivery.Live
 	Adopt(ctx context.Context, turn sessions.TurnID) error
@@ -110,6 +114,8 @@ type Services struct {
 	Origin func(e platforms.Event) sessions.Origin
 	// Dir is the working directory of a session's tools.
 	Dir func(s sessions.Session) string
+	// Compacted is told that the older rows of a session are no longer before the model; nil tells nobody.
+	Compacted func(s sessions.ID)
 	// Redact removes secrets from text for people.
 	Redact  func(string) string
 	Profile string
