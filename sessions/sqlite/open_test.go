@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
@@ -197,7 +198,7 @@ func TestStore_Open_Corrupt(t *testing.T) {
 			require.Equal(t, len(raw), len(kept))
 			require.Equal(t, kept, copied)
 
-			_, err = Open(t.Context(), Options{Path: path})
+			_, err = Open(t.Context(), Options{Path: path, Clock: func() time.Time { return time.Now().Add(time.Hour) }})
 			require.ErrorIs(t, err, sessions.ErrCorrupt)
 			copies, err := filepath.Glob(path + ".corrupt-*Z")
 			require.NoError(t, err)
