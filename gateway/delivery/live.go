@@ -26,6 +26,7 @@ type Live struct {
 	next    time.Time
 	floods  int
 	showing bool // the lane is at it
+	closing bool // one last change at most
 	ended   bool
 }
 
@@ -37,6 +38,8 @@ type LiveOptions struct {
 	Turn    sessions.TurnID
 	Session sessions.ID
 	Preview bool
+	// Progress marks a bubble about the work itself, which surfaces show lighter.
+	Progress bool
 	// Adopt goes on in the preview that an earlier process has shown for the turn.
 	Adopt bool
 	// First is how long after now it may first be seen, Interval the least time between two changes.
@@ -63,7 +66,7 @@ func (v *Live) Set(text platforms.Text) {
 	w := v.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if v.ended || w.closed || text.Body == "" || text.Body == v.text.Body {
+	if v.ended || v.closing || w.closed || text.Body == "" || text.Body == v.text.Body {
 		return
 	}
 	v.text, v.dirty = text, true
@@ -98,6 +101,30 @@ func (v *Live) End() (visible bool) {
 	visible = v.message != "" || v.showing
 	v.endLocked()
 	return visible
+}
+
+// Finish ends the show with a last text. What is visible is edited to it once, when the lane has time; where
+// nothing is visible, nothing appears any more.
+func (v *Live) Finish(last platforms.Text) {
+	w := v.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if v.ended || v.closing {
+		return
+	}
+	if v.message == "" && !v.showing || w.closed {
+		v.endLocked()
+		return
+	}
+	if last.Body != "" && last.Body != v.text.Body {
+		v.text, v.dirty = last, true
+	}
+	if !v.dirty && !v.showing {
+		v.endLocked()
+		return
+	}
+	v.closing = true
+	w.kickLocked(v.lane)
 }
 
 func (v *Live) endLocked() {
@@ -149,7 +176,7 @@ func (v *Live) show() {
 		v.End()
 		return
 	}
-	out := platforms.Outgoing{Address: v.opt.At, Edit: message, Text: text, Interim: true, Silent: message == ""}
+	out := platforms.Outgoing{Address: v.opt.At, Edit: message, Text: text, Interim: true, Progress: v.opt.Progress, Silent: message == ""}
 	if message == "" {
 		out.ReplyTo = v.opt.ReplyTo
 	}
@@ -204,6 +231,11 @@ func (v *Live) after(text platforms.Text, receipt platforms.Receipt, se *platfor
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v.next = now.Add(v.opt.Interval)
+	defer func() {
+		if v.closing && !v.dirty {
+			v.endLocked()
+		}
+	}()
 	if se == nil {
 		if v.message == "" {
 			v.message = receipt.Message

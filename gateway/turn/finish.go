@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"herald/gateway/agent"
+	"herald/gateway/delivery"
 	"herald/gateway/model"
 	"herald/platforms"
 	"herald/platforms/format"
@@ -19,6 +20,7 @@ func (run *Run) finish(outcome agent.Outcome) {
 	s := run.r.s
 	row := run.assistantRow(outcome.Response)
 	run.endStream()
+	bubble := run.endBubble()
 	text := row.Content
 	if IsSilent(text) {
 		text = s.Texts.Silent(run.turn.Address)
@@ -41,7 +43,7 @@ func (run *Run) finish(outcome agent.Outcome) {
 	run.r.cache.put(&cached{id: run.session.ID, rows: append(outcome.Rows, *row), total: run.session.Messages,
 		lastPrompt: outcome.LastPrompt, lastRows: outcome.LastRows})
 	if run.display.Cleanup {
-		run.cleanBubble()
+		run.cleanBubble(bubble)
 	}
 }
 
@@ -101,6 +103,7 @@ func (run *Run) close(tx sessions.Tx, state sessions.TurnState, reason string, u
 func (run *Run) fail(err error) {
 	s := run.r.s
 	run.endStream()
+	run.endBubble()
 	switch {
 	case errors.Is(err, errClosing), run.r.closed.Load():
 		run.state = sessions.TurnRunning // the next process goes on
@@ -200,6 +203,7 @@ func (run *Run) Revive() {
 // Abandon cancels what still runs of a turn that Stop has ended. It never waits.
 func (run *Run) Abandon() {
 	run.endStream()
+	run.endBubble()
 	run.cancel(errStopped)
 	run.r.cache.drop(run.session.ID)
 	run.r.ended(run, sessions.TurnStopped)
@@ -257,10 +261,7 @@ func (run *Run) address() platforms.Address {
 	return run.turn.Address
 }
 
-func (run *Run) cleanBubble() {
-	run.mu.Lock()
-	live := run.bubble.live
-	run.mu.Unlock()
+func (run *Run) cleanBubble(live *delivery.Live) {
 	if live == nil {
 		return
 	}

@@ -31,6 +31,7 @@ func (run *Run) Answer(ctx context.Context, r model.Response) (sessions.Message,
 	var out []*sessions.OutboxRow
 	if text := strings.TrimSpace(row.Content); text != "" && (run.display.Interim || visible) {
 		out, _ = run.finalRows(text)
+		run.endBubble() // the next calls are shown below these words
 	}
 	err := run.update(sessions.EdgeTurnAnswer, func(tx sessions.Tx) error {
 		if len(out) > 0 {

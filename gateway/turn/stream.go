@@ -191,6 +191,34 @@ func (run *Run) bubbleShow() {
 		return
 	}
 	b := &run.bubble
+	if b.live == nil {
+		b.live = run.r.s.Outbox.Live(delivery.LiveOptions{At: run.turn.Address, Turn: run.turn.ID, Session: run.session.ID, Progress: true,
+			Interval: run.display.EditInterval, First: run.display.EditInterval / 4})
+	}
+	b.live.Set(format.Preview(run.r.s.Redact(b.markdown()), adapter.Traits().Text))
+}
+
+// endBubble lets the progress message rest as it is: what is visible is completed once, and nothing appears
+// below what comes next. The next tool call starts a new one.
+func (run *Run) endBubble() (live *delivery.Live) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	b := run.bubble
+	run.bubble = bubble{}
+	if b.live == nil {
+		return nil
+	}
+	b.tail = ""
+	last := platforms.Text{}
+	if adapter, ok := run.r.s.Adapters.Adapter(run.turn.Address.AccountOf()); ok {
+		last = format.Preview(run.r.s.Redact(b.markdown()), adapter.Traits().Text)
+	}
+	b.live.Finish(last)
+	return b.live
+}
+
+// markdown is what the bubble shows.
+func (b *bubble) markdown() string {
 	var md strings.Builder
 	if b.more > 0 {
 		fmt.Fprintf(&md, "… +%d\n", b.more)
@@ -207,11 +235,7 @@ func (run *Run) bubbleShow() {
 	if b.tail != "" {
 		fmt.Fprintf(&md, "  \n%s", format.Code(shorten(b.tail, 120)))
 	}
-	if b.live == nil {
-		b.live = run.r.s.Outbox.Live(delivery.LiveOptions{At: run.turn.Address, Turn: run.turn.ID, Session: run.session.ID,
-			Interval: run.display.EditInterval, First: run.display.EditInterval / 4})
-	}
-	b.live.Set(format.Preview(run.r.s.Redact(md.String()), adapter.Traits().Text))
+	return md.String()
 }
 
 func bubbleText(e tools.Event, mode string, preview int) string {

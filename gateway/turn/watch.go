@@ -90,7 +90,7 @@ func (run *Run) heartbeat(text string) {
 		return
 	}
 	if run.bubble.live == nil {
-		run.bubble.live = run.r.s.Outbox.Live(delivery.LiveOptions{At: run.turn.Address, Turn: run.turn.ID, Session: run.session.ID})
+		run.bubble.live = run.r.s.Outbox.Live(delivery.LiveOptions{At: run.turn.Address, Turn: run.turn.ID, Session: run.session.ID, Progress: true})
 	}
 	run.bubble.tail = text
 	if len(run.bubble.lines) > 0 {

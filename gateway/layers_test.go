@@ -1,0 +1,88 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// layers is the table of docs/architecture.md: a package may import what stands below it here, and nothing of
+// Herald beside that. "*" is everything below.
+var layers = map[string][]string{
+	"cmd/herald":         {"*"},
+	"gateway":            {"*"},
+	"gateway/config":     {"platforms"},
+	"gateway/router":     {"gateway/turn", "sessions", "platforms"},
+	"gateway/turn":       {"gateway/agent", "gateway/model", "gateway/delivery", "sessions", "platforms", "tools"},
+	"gateway/agent":      {"gateway/model", "sessions", "platforms", "tools"},
+	"gateway/model":      {},
+	"gateway/access":     {"sessions", "platforms"},
+	"gateway/command":    {"*"},
+	"gateway/delivery":   {"sessions", "platforms"},
+	"gateway/admin":      {"gateway/model", "sessions", "platforms", "tools"},
+	"platforms":          {},
+	"platforms/format":   {"platforms"},
+	"platforms/telegram": {"platforms"},
+	"platforms/web":      {"platforms"},
+	"sessions":           {"platforms"},
+	"sessions/sqlite":    {"sessions", "platforms"},
+	"tools":              {},
+	"locales":            {},
+}
+
+// A consumer may use the packages inside a room that it may enter, such as sessions/failpoint in sessions.
+func room(path string) string {
+	for p := path; p != ""; {
+		if _, ok := layers[p]; ok {
+			return p
+		}
+		i := strings.LastIndexByte(p, '/')
+		if i < 0 {
+			return p
+		}
+		p = p[:i]
+	}
+	return path
+}
+
+func TestLayers_ImportsPointDown(t *testing.T) {
+	out, err := exec.Command("go", "list", "-tags", "sqlite_fts5", "-json=ImportPath,Imports", "herald/...").Output()
+	require.NoError(t, err)
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	packages := 0
+	for dec.More() {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		require.NoError(t, dec.Decode(&p))
+		packages++
+		self := strings.TrimPrefix(p.ImportPath, "herald/")
+		if strings.HasPrefix(self, "cmd/") || strings.HasPrefix(self, "platforms/platformtest") || strings.HasSuffix(self, "test") {
+			continue // commands wire everything; helpers of tests are no part of the daemon
+		}
+		mine := room(self)
+		allowed, known := layers[mine]
+		require.True(t, known, "%s stands in no room of docs/architecture.md", self)
+		for _, imported := range p.Imports {
+			other, ours := strings.CutPrefix(imported, "herald/")
+			if !ours {
+				continue
+			}
+			theirs := room(other)
+			require.NotEqual(t, "gateway", theirs, "%s imports gateway; only cmd may", self)
+			if theirs == mine || strings.HasPrefix(theirs, mine+"/") || strings.HasPrefix(mine, theirs+"/") {
+				continue
+			}
+			ok := false
+			for _, a := range allowed {
+				ok = ok || a == "*" || theirs == a || strings.HasPrefix(theirs, a+"/")
+			}
+			require.True(t, ok, "%s imports %s, which is not below it in docs/architecture.md", self, other)
+		}
+	}
+	require.Greater(t, packages, 20)
+}
