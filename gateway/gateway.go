@@ -270,6 +270,7 @@ func (g *Gateway) shutdown(stop context.CancelFunc) {
 	}
 	g.admin.Close()
 	g.accounts.wait()
+	g.models.close()
 	g.wg.Wait()
 	g.log.Info().Msg("stopped")
 }

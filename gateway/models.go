@@ -165,6 +165,16 @@ func (m *models) Known() []string {
 	return out
 }
 
+// close drops idle connections.
+func (m *models) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	model.CloseIdle(m.main)
+	for _, other := range m.others {
+		model.CloseIdle(other)
+	}
+}
+
 // reason says in a sentence why this model answers.
 func (m *models) reason() string {
 	m.mu.Lock()

@@ -97,7 +97,7 @@ func (n markdownNotation) text(p *pen, l *leaf, s *span, text string) {
 	case s.marks.has(mono) && !p.bare:
 		p.show(text)
 	default:
-		if p.fresh { // indented it would be code
+		if p.silent && p.fresh { // indented it would be code
 			text = strings.TrimLeft(text, " \t")
 		}
 		from := len(p.buf)

@@ -332,6 +332,12 @@ func (b *builder) text(s string) {
 // inline adds a block of running text.
 func (b *builder) inline(n ast.Node, l *leaf) {
 	if lines := b.runs(n); lines != nil {
+		if l.kind == heading { // a title is one line
+			for _, ln := range lines[1:] {
+				lines[0].spans = append(append(lines[0].spans, span{text: " "}), ln.spans...)
+			}
+			lines = lines[:1]
+		}
 		b.leaf(l, lines)
 	} else if _, box := n.FirstChild().(*extast.TaskCheckBox); box {
 		b.leaf(l, []line{{}}) // a task without text keeps its line

@@ -74,11 +74,14 @@ func New(o Options) (*Adapter, error) {
 // Account returns the bot: its id is the digits of the token.
 func (a *Adapter) Account() platforms.Account { return a.s.account }
 
-// Secrets returns the token, its secret part and the webhook secret.
+// Secrets returns the token, its secret part, the webhook secret and the proxy's password.
 func (a *Adapter) Secrets() []string {
 	secrets := []string{a.s.Token, a.s.Token[len(a.s.account.ID)+1:]}
 	if a.s.WebhookSecret != "" {
 		secrets = append(secrets, a.s.WebhookSecret)
+	}
+	if a.s.proxyPassword != "" {
+		secrets = append(secrets, a.s.proxyPassword)
 	}
 	return secrets
 }

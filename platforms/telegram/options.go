@@ -143,17 +143,18 @@ var (
 // settings are Options checked and filled in.
 type settings struct {
 	Options
-	account   platforms.Account
-	api       *url.URL
-	files     string
-	private   bool // not api.telegram.org
-	exclusive bool
-	limited   bool
-	patterns  []*regexp.Regexp
-	threads   map[string]bool
-	chats     map[string]bool
-	allowsAll bool
-	pollSecs  int
+	account       platforms.Account
+	proxyPassword string
+	api           *url.URL
+	files         string
+	private       bool // not api.telegram.org
+	exclusive     bool
+	limited       bool
+	patterns      []*regexp.Regexp
+	threads       map[string]bool
+	chats         map[string]bool
+	allowsAll     bool
+	pollSecs      int
 }
 
 // check validates o. The error names the key, the value (unless it is a secret) and what is allowed.
@@ -171,13 +172,13 @@ func (o Options) check() (settings, error) {
 	if s.BaseURL == "" {
 		s.BaseURL = DefaultBaseURL
 	}
-	s.BaseURL = strings.TrimRight(s.BaseURL, "/")
+	s.BaseURL = rootOf(s.BaseURL)
 	var err error
 	if s.api, err = webURL(s.BaseURL, "http", "https"); err != nil {
 		return s, s.setting("base_url", err)
 	}
 	s.private = s.api.Hostname() != "api.telegram.org"
-	s.files = strings.TrimRight(s.FileURL, "/")
+	s.files = rootOf(s.FileURL)
 	if s.files == "" {
 		s.files = s.BaseURL + "/file"
 	} else if _, err := webURL(s.files, "http", "https"); err != nil {
@@ -192,9 +193,11 @@ func (o Options) check() (settings, error) {
 		}
 	}
 	if s.Proxy != "" {
-		if _, err := webURL(s.Proxy, "http", "https", "socks5", "socks5h"); err != nil {
+		proxy, err := webURL(s.Proxy, "http", "https", "socks5", "socks5h")
+		if err != nil {
 			return s, s.setting("proxy", err)
 		}
+		s.proxyPassword, _ = proxy.User.Password()
 	}
 	if err := s.checkWebhook(); err != nil {
 		return s, err
@@ -290,6 +293,11 @@ func (s *settings) setting(key string, err error) *platforms.StartError {
 
 func setting(key string, err error, hint string) *platforms.StartError {
 	return &platforms.StartError{Account: platforms.Account{Platform: Platform}, Setting: "platforms.telegram." + key, Err: err, Hint: hint}
+}
+
+// rootOf cuts the end off that other bot libraries want in these settings: ".../bot" and slashes.
+func rootOf(base string) string {
+	return strings.TrimRight(strings.TrimSuffix(strings.TrimRight(base, "/"), "/bot"), "/")
 }
 
 // webURL parses an absolute URL with one of the schemes. Its errors repeat no user info.

@@ -67,6 +67,13 @@ func TestNew_Defaults(t *testing.T) {
 	require.Equal(t, want, a.Traits())
 	a, err = New(Options{Token: testToken, BaseURL: "http://127.0.0.1:8081/", RateLimit: new(bool)})
 	require.NoError(t, err)
+	for _, base := range []string{"http://127.0.0.1:8081/", "http://127.0.0.1:8081/bot", "http://127.0.0.1:8081/bot/"} {
+		b, err := New(Options{Token: testToken, BaseURL: base, FileURL: "http://files.example/file/bot", WebhookSecret: "hook", Proxy: "http://me:proxy-pass@127.0.0.1:3128"})
+		require.NoError(t, err)
+		require.Equal(t, "http://127.0.0.1:8081", b.s.BaseURL)
+		require.Equal(t, "http://files.example/file", b.s.files)
+		require.Equal(t, []string{testToken, "AAH-super-secret_part", "hook", "proxy-pass"}, b.Secrets())
+	}
 	want.MaxUpload, want.EditInterval = 2000<<20, 0
 	require.Equal(t, want, a.Traits())
 	require.False(t, a.Health().Inbound)

@@ -220,11 +220,11 @@ func (p *poller) conflict(ctx context.Context) {
 	if recent < conflictAlarm {
 		p.a.health.set("reconnecting", "another poll ended ours")
 	} else {
-		p.a.health.set("conflict", conflictDetail)
 		if p.complain.IsZero() || now.Sub(p.complain) > conflictWindow {
 			p.complain = now
 			p.a.s.Log.Error().Int("conflicts", recent).Msg(conflictDetail)
 		}
+		p.a.health.set("conflict", conflictDetail)
 	}
 	_ = p.a.s.Clock.Sleep(ctx, min(p.a.s.BackoffMax, p.a.s.BackoffMin<<min(recent, 10)))
 }

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -457,4 +458,52 @@ func TestRetry_OnlyOfOnesOwn(t *testing.T) {
 	res, _ := s.do("POST", messagesPath("chat-another-one-here")+"/"+fmt.Sprint(m.Seq)+"/retry", nil, nil)
 	require.Equal(t, 404, res.StatusCode)
 	require.Len(t, s.sink.all(), 1)
+}
+
+// hanging is a core that takes its time to end after it was told to.
+type hanging struct {
+	entered chan struct{}
+	gate    chan struct{}
+}
+
+func (h *hanging) Accept(ctx context.Context, _ ...platforms.Event) error {
+	close(h.entered)
+	<-ctx.Done()
+	<-h.gate
+	return ctx.Err()
+}
+
+// P10: the end of Run breaks off what is being accepted and waits for it; the message is kept.
+func TestRun_WaitsForWhatIsBeingAccepted_P10(t *testing.T) {
+	s := newStage(t, nil)
+	s.stop()
+	h := &hanging{make(chan struct{}), make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- s.adapter.Run(ctx, h) }()
+	eventually(t, func() bool { return s.adapter.Health().Inbound })
+	status := make(chan int, 1)
+	go func() {
+		res, err := s.server.Client().Do(s.request("POST", messagesPath(testChat), postBody{"client-1", "hello"}, nil))
+		if err != nil {
+			status <- 0
+			return
+		}
+		_ = res.Body.Close()
+		status <- res.StatusCode
+	}()
+	<-h.entered
+	cancel()
+	eventually(t, func() bool { return s.adapter.Health().State == "stopped" })
+	require.Len(t, s.history(testChat, "").Messages, 1) // a round trip later
+	select {
+	case <-done:
+		t.Fatal("Run returned while an event was being accepted")
+	default:
+	}
+	close(h.gate)
+	require.NoError(t, <-done)
+	require.Equal(t, http.StatusServiceUnavailable, <-status)
+	require.True(t, s.history(testChat, "").Messages[0].Pending)
 }
