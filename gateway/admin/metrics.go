@@ -30,6 +30,8 @@ type Metrics struct {
 	sendTime    *prometheus.HistogramVec
 	gateWait    *prometheus.CounterVec
 	interim     *prometheus.CounterVec
+	polls       *prometheus.CounterVec
+	adapterDrop *prometheus.CounterVec
 	commits     *prometheus.HistogramVec
 	batch       prometheus.Histogram
 	modelCalls  *prometheus.CounterVec
@@ -60,6 +62,8 @@ func NewMetrics() *Metrics {
 	m.sendTime = histogram("send_seconds", "How long attempts to send took.", quick, "platform")
 	m.gateWait = counter("gate_wait_seconds_total", "Time that messages were held back by retry-after windows.", "platform")
 	m.interim = counter("interim_dropped_total", "Previews and progress that were not shown.", "platform", "what")
+	m.polls = counter("polls_total", "Polls for updates, by outcome.", "platform", "outcome")
+	m.adapterDrop = counter("adapter_dropped_total", "Updates that made no event, by reason.", "platform", "reason")
 	m.commits = histogram("commit_seconds", "Time from an update to its commit.", quick, "edge")
 	m.batch = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "herald_commit_batch", Help: "Updates that shared a commit.", Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128}})
 	m.modelCalls = counter("model_calls_total", "Answers of models.", "provider", "model")
@@ -135,6 +139,26 @@ func (m *Metrics) Gated(platform platforms.Name, wait time.Duration) {
 // Dropped implements delivery.Observer.
 func (m *Metrics) Dropped(platform platforms.Name, what string) {
 	m.interim.WithLabelValues(string(platform), what).Inc()
+}
+
+// Adapter is the part of the metrics that one platform's adapter counts in.
+type Adapter struct {
+	m        *Metrics
+	platform string
+}
+
+// Adapter returns the counters of a platform.
+func (m *Metrics) Adapter(platform platforms.Name) Adapter { return Adapter{m, string(platform)} }
+
+// Polled counts a poll for updates.
+func (a Adapter) Polled(outcome string) { a.m.polls.WithLabelValues(a.platform, outcome).Inc() }
+
+// Dropped counts an update that made no event.
+func (a Adapter) Dropped(reason string) { a.m.adapterDrop.WithLabelValues(a.platform, reason).Inc() }
+
+// GateWaited adds the time that a send waited for the adapter's own rate gate.
+func (a Adapter) GateWaited(wait time.Duration) {
+	a.m.gateWait.WithLabelValues(a.platform).Add(wait.Seconds())
 }
 
 // Commit is the store's observer. It runs on the writer.
