@@ -52,6 +52,11 @@ func newEnv(now time.Time, req model.Request) *env {
 		e.images = len(req.Messages[at].Images)
 	}
 	for i, m := range req.Messages {
+		if m.Role == "user" && strings.Contains(m.Text, sentMark) {
+			if _, files := takeAttached(m.Text); len(files) > 0 {
+				e.file = files[len(files)-1].path
+			}
+		}
 		e.calls += len(m.ToolCalls)
 		for _, c := range m.ToolCalls {
 			o := outcome{call: unwrapped(c), text: model.NoResult, isError: true}

@@ -119,10 +119,15 @@ func TestConversations(t *testing.T) {
 		"steer":       {"~and then show a.txt", "write hi to a.txt", "~stop", "write no to a.txt then write never to b.txt", "~no, run ls instead", "write x to c.txt then write never to d.txt", "[Note from the user while you were working: what is 1+1?]"},
 		"interrupted": {"count to 500 slowly\n\nwhat is 2+2?", "write a to x.txt\n\nshow x.txt"},
 		"errors":      {"![TOOL_ERROR] Tool execution failed: Timeout: the command took longer than 60 s", "run sleep 100", "!", "run ls", "!not JSON at all ``` with a fence", "run ls", `!{"error":"denied: the path is outside of the workspace"}`, "write x to ../y.txt"},
+		"attached":    {"[The user sent document \"list.txt\", saved as /media/1/list.txt]\n```\nmilk\n```", "show it", "send it back", "send me '/tmp/a b.txt'", "show it\n[The user sent document \"b.txt\", saved as /media/2/b.txt]", "write x to c.txt and send me c.txt"},
+		"chats":       {`!{"mode":"discover","query":"milk","results":[{"session_id":"s1","title":"Shopping","source":"web","last_active":"2026-11-29 18:01","match_message_id":3,"snippet":"buy «milk»"},{"session_id":"s2","source":"telegram","started":"2026-11-28 09:00","current":true,"snippet":"no\nmore «milk»"}],"more_sessions":2}`, "search our chats for milk", `!{"mode":"discover","query":"tea","results":[]}`, "search our chats for tea", `!{"mode":"browse","sessions":[{"session_id":"s1","title":"Shopping","source":"web","last_active":"2026-11-29 18:01","messages":4}]}`, "list my recent chats"},
 		"memory":      {"remember that I like tea", "what do you remember?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{files: map[string]string{}}
+			if name == "attached" {
+				w.files = map[string]string{"/media/1/list.txt": "milk", "/media/2/b.txt": "bread"}
+			}
 			tools := offer(t, "write_file", "read_file", "patch", "search_files", "terminal", "todo", "memory", "session_search", "clarify", "cronjob")
 			var messages []model.Message
 			var out strings.Builder

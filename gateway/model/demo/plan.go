@@ -47,7 +47,14 @@ func (e *env) plan(request string) []step {
 		return []step{*say("That message has " + strconv.Itoa(len([]rune(request))) + " characters. " +
 			"I read every one of them and understood none: as a demo I only know short, plain requests. " + e.examples())}
 	}
+	text, files := takeAttached(text)
+	if len(files) > 0 {
+		e.file = files[len(files)-1].path
+	}
 	if text == "" {
+		if len(files) > 0 && e.images == 0 {
+			return []step{*say(received(files))}
+		}
 		if e.images > 0 {
 			return []step{*say("I got " + plural(e.images, "picture", "pictures") + ", but the demo model can't see.")}
 		}
@@ -137,7 +144,7 @@ func (e *env) sequence(text string, most int) []step {
 			e.file = left.file
 		}
 		rest := e.sequence(text[joint[1]:], most-1)
-		if rest == nil || rest[0].tool == "" && !joined(text[joint[0]:joint[1]]) {
+		if rest == nil || rest[0].tool == "" && !rest[0].joins && !joined(text[joint[0]:joint[1]]) {
 			e.file = file
 			continue
 		}

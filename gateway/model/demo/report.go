@@ -35,6 +35,8 @@ func describe(o outcome) string {
 		return describeTodo(o.text)
 	case "search_files":
 		return describeSearch(o.text)
+	case "session_search":
+		return describeConversations(o)
 	case "clarify":
 		for _, key := range []string{"user_response", "answer", "response", "choice"} {
 			if a := member(o.text, key); a != "" {
@@ -198,6 +200,70 @@ func describeSearch(text string) string {
 	}
 	lines = append(lines, r.Files...)
 	return "Found " + plural(len(lines), "match", "matches") + ":\n\n" + block("", strings.Join(lines, "\n"))
+}
+
+// describeConversations shows what a search of old conversations found, newest first as the tool has it.
+func describeConversations(o outcome) string {
+	type conversation struct {
+		Title   string   `json:"title"`
+		Source  string   `json:"source"`
+		Started string   `json:"started"`
+		Updated string   `json:"last_active"`
+		Current bool     `json:"current"`
+		Count   flexible `json:"messages"`
+		Snippet string   `json:"snippet"`
+	}
+	var r struct {
+		Mode     string         `json:"mode"`
+		Query    string         `json:"query"`
+		Results  []conversation `json:"results"`
+		Sessions []conversation `json:"sessions"`
+		More     int            `json:"more_sessions"`
+	}
+	body := strings.TrimSpace(o.text)
+	if strings.HasPrefix(body, "{") {
+		body = body[:balanced(body)] // the tool may add a hint behind its JSON
+	}
+	if json.Unmarshal([]byte(body), &r) != nil || (r.Results == nil && r.Sessions == nil) {
+		return describeAny(o)
+	}
+	list, head := r.Results, "Found in "+plural(len(r.Results), "conversation", "conversations")+":"
+	if r.Results == nil {
+		list, head = r.Sessions, "Your newest conversations:"
+	}
+	if len(list) == 0 {
+		if r.Query != "" {
+			return "No conversation says “" + r.Query + "”."
+		}
+		return "There is no conversation yet."
+	}
+	lines := []string{head, ""}
+	for _, c := range list {
+		at := c.Updated
+		if at == "" {
+			at = c.Started
+		}
+		line := "- " + at
+		if c.Source != "" {
+			line += ", " + c.Source
+		}
+		if c.Current {
+			line += ", here"
+		}
+		if title := strings.Join(strings.Fields(c.Title), " "); title != "" {
+			line += ", “" + title + "”"
+		}
+		if words := strings.Join(strings.Fields(c.Snippet), " "); words != "" {
+			line += ": " + words
+		} else if c.Count != "" {
+			line += ": " + string(c.Count) + " messages"
+		}
+		lines = append(lines, line)
+	}
+	if r.More > 0 {
+		lines = append(lines, "", "And "+plural(r.More, "conversation", "conversations")+" more.")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // describeAny shows a result of a tool whose shape is not known here: its message and the rest of it.

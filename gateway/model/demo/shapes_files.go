@@ -113,6 +113,9 @@ func fileShapes() []shape {
 		return s, false
 	}
 	return []shape{
+		// send into the chat
+		{`(?:send|give|upload|attach|post)\s+(?:me\s+)?` + reThe + `(?:file\s+)?` + reFile + `(?:\s+(?:back|to me|back to me|here|as a file|into (?:the|this) chat))?`,
+			func(e *env, m []string) *step { return e.sendFile(m[1]) }},
 		// append
 		{`(?:append|add)\s+(.+?)\s+(?:to the end of|to)\s+` + reThe + `(?:file )?` + reFile, func(e *env, m []string) *step {
 			path := e.path(m[2])

@@ -158,7 +158,7 @@ var phrases = [...]struct{ tool, what, example string }{
 // help lists what can be tried, of what is offered only.
 func (e *env) help() string {
 	var b strings.Builder
-	b.WriteString("I can talk a little (“what time is it?”, “what is 6*7?”, “echo hello”, “count to 500 slowly”)")
+	b.WriteString("I can talk a little (“what time is it?”, “what is 6*7?”, “echo hello”, “count to 500 slowly”) and send files (“send me notes.txt”)")
 	listed := map[string]bool{}
 	n := 0
 	for _, p := range phrases {
