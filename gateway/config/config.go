@@ -15,7 +15,7 @@ type Config struct {
 	Platforms   Platforms   `yaml:"platforms" doc:"the chat platforms" reload:"adapter"`
 	Sessions    Sessions    `yaml:"sessions" doc:"how long conversations are kept"`
 	Memory      Memory      `yaml:"memory" doc:"what the agent remembers between sessions" reload:"session"`
-	Terminal    Terminal    `yaml:"terminal" doc:"where and how commands run" reload:"session"`
+	Terminal    Terminal    `yaml:"terminal" doc:"where and how commands run" reload:"restart"`
 	Tools       Tools       `yaml:"tools" doc:"which tools the agent has, and their limits" reload:"session"`
 	Security    Security    `yaml:"security" doc:"guards"`
 	Privacy     Privacy     `yaml:"privacy" doc:"what the model learns about people" reload:"session"`
@@ -33,7 +33,7 @@ type Config struct {
 	AllowAllUsers  bool     `yaml:"allow_all_users" default:"false" doc:"everyone may talk, on every platform"`
 	UnauthorizedDM string   `yaml:"unauthorized_dm_behavior" oneof:"pair,ignore" doc:"what a stranger's direct message gets: a pairing code or silence; unset: pair, or ignore where an allowlist exists"`
 
-	FilterSilence bool `yaml:"filter_silence_narration" default:"true" doc:"drop answers that only narrate silence"`
+	FilterSilence bool `yaml:"filter_silence_narration" default:"true" doc:"answers that only narrate silence get the same notice as empty ones; false: they are shown"`
 
 	HumanDelay HumanDelay `yaml:"human_delay" doc:"pauses between the parts of a long answer"`
 }
@@ -54,7 +54,7 @@ type Sessions struct {
 	VacuumAfterPrune      bool `yaml:"vacuum_after_prune" default:"true" doc:"give free pages back to the disk after a prune that freed a quarter of the file"`
 	MinVacuumIntervalDays int  `yaml:"min_vacuum_interval_days" default:"30" min:"1" max:"3650" doc:"least days between two vacuums"`
 	MinIntervalHours      int  `yaml:"min_interval_hours" default:"24" min:"1" max:"8760" doc:"least hours between two prunes"`
-	MaxResumeMessages     int  `yaml:"max_resume_messages" default:"20000" min:"1" max:"1000000" doc:"most messages loaded when a session is resumed"`
+	MaxResumeMessages     int  `yaml:"max_resume_messages" default:"20000" min:"1" max:"1000000" doc:"most messages of a session that are loaded; older ones stay in the database"`
 }
 
 // Memory is spec gateway 6.9.
@@ -68,12 +68,12 @@ type Memory struct {
 
 // Terminal is spec gateway 6.4 as far as the local environment goes.
 type Terminal struct {
-	Backend        string        `yaml:"backend" default:"auto" oneof:"auto,local" doc:"where commands run; auto takes the best that is available"`
+	Backend        string        `yaml:"backend" default:"auto" oneof:"auto,local" doc:"where commands run: on this machine"`
 	Cwd            string        `yaml:"cwd" default:"workspace" check:"text" doc:"working directory; a relative one is below the home"`
-	Timeout        time.Duration `yaml:"timeout" default:"180s" min:"1s" max:"24h" doc:"time limit of a foreground command"`
+	Timeout        time.Duration `yaml:"timeout" default:"180s" min:"1s" max:"24h" doc:"time limit of a foreground command that names none; one may ask for this or 10m, whichever is longer"`
 	EnvPassthrough []string      `yaml:"env_passthrough" check:"envname" doc:"names of variables that commands may see although they look like secrets"`
-	HomeMode       string        `yaml:"home_mode" default:"auto" oneof:"auto,real,profile" doc:"which HOME commands see: the real one or one below the profile"`
-	Shell          string        `yaml:"shell" check:"text" doc:"the shell; unset: bash where it is installed, else sh"`
+	HomeMode       string        `yaml:"home_mode" default:"auto" oneof:"auto,real,profile" doc:"which HOME commands see: the real one, one of their own below the profile, or auto: the real one in the default profile and an own one in the others"`
+	Shell          string        `yaml:"shell" check:"text" doc:"the shell, by name or path: one that speaks as sh does; unset: bash where it is installed, else sh"`
 }
 
 // Tools is which tools a session has, and the limits of their results.
@@ -82,16 +82,16 @@ type Tools struct {
 	Enabled    []string            `yaml:"enabled" doc:"tools offered beside those of the toolsets"`
 	Disabled   []string            `yaml:"disabled" doc:"tools and toolsets never offered; wins over the two above"`
 	PerPlatf   map[string][]string `yaml:"platform_toolsets" keys:"platform" doc:"toolsets by platform, in place of toolsets"`
-	Output     ToolOutput          `yaml:"tool_output" doc:"limits of a tool's result" reload:"live"`
-	Timeouts   ToolTimeouts        `yaml:"timeouts" doc:"time limits of tool calls" reload:"live"`
+	Output     ToolOutput          `yaml:"tool_output" doc:"limits of a tool's result" reload:"restart"`
+	Timeouts   ToolTimeouts        `yaml:"timeouts" doc:"time limits of tool calls" reload:"restart"`
 	Guardrails Guardrails          `yaml:"tool_loop_guardrails" doc:"when repeated failures of a tool are pointed out and ended" reload:"live"`
 }
 
 // ToolOutput is spec gateway 6.8: tool_budget.
 type ToolOutput struct {
 	MaxChars     int `yaml:"max_result_size_chars" default:"100000" min:"1000" max:"10000000" doc:"characters of a result that stay in the conversation; the rest goes to a file"`
-	TurnMaxChars int `yaml:"turn_budget_chars" default:"200000" min:"1000" max:"100000000" doc:"characters that the results of one model answer's calls may have together; the longest go to files first"`
-	MaxBytes     int `yaml:"max_bytes" default:"50000" min:"1000" max:"10000000" doc:"bytes of a command's output that its result holds, from its beginning and end; the rest goes to a file" reload:"restart"`
+	TurnMaxChars int `yaml:"turn_budget_chars" default:"200000" min:"1000" max:"100000000" doc:"characters that the results of one model answer's calls may have together; those that end after it is used up go to files"`
+	MaxBytes     int `yaml:"max_bytes" default:"50000" min:"1000" max:"10000000" doc:"bytes of a command's output that its result holds, from its beginning and end; the rest goes to a file"`
 	PreviewChars int `yaml:"preview_chars" default:"1500" min:"0" max:"100000" doc:"characters of a result that went to a file which stay in the conversation"`
 }
 
@@ -125,8 +125,7 @@ type GuardrailLimit struct {
 
 // Security is spec gateway 6.7.
 type Security struct {
-	RedactSecrets    bool `yaml:"redact_secrets" default:"true" doc:"mask what looks like a secret in logs, tool results and chats; read once at start" reload:"restart"`
-	AllowPrivateURLs bool `yaml:"allow_private_urls" default:"false" doc:"tools may open addresses of private networks"`
+	RedactSecrets bool `yaml:"redact_secrets" default:"true" doc:"mask what looks like a secret in tool results; logs, chats and the configured secrets themselves are masked in any case" reload:"restart"`
 	// WriteRoots is the ecosystem's HERALD_WRITE_SAFE_ROOT, a path list.
 	WriteRoots []string `yaml:"write_safe_roots" env:"HERALD_WRITE_SAFE_ROOT" sep:"path" check:"abspath" doc:"file tools write below these directories only; empty: anywhere that is not denied" reload:"session"`
 }
@@ -151,7 +150,7 @@ type Metrics struct {
 
 // Gateway is the daemon's own behaviour (spec gateway 6.1, the keys below gateway).
 type Gateway struct {
-	ConnectTimeout  time.Duration `yaml:"platform_connect_timeout" default:"30s" min:"1s" max:"1h" doc:"time limit of one attempt to connect a platform" reload:"restart"`
+	ConnectTimeout  time.Duration `yaml:"platform_connect_timeout" default:"30s" min:"1s" max:"1h" doc:"time limit of one attempt to connect a platform" reload:"adapter"`
 	MaxInboundMedia Bytes         `yaml:"max_inbound_media_bytes" default:"128MiB" min:"1KiB" max:"4GiB" doc:"largest file taken from a chat" reload:"adapter"`
 	MaxMessage      Bytes         `yaml:"max_message_bytes" default:"1MiB" min:"4KiB" max:"64MiB" doc:"longest text taken from a chat; a longer one is refused with a notice"`
 	MaxPending      int           `yaml:"max_pending_per_session" default:"100" min:"1" max:"100000" doc:"messages that may wait in one conversation; more are refused with a notice"`
@@ -159,10 +158,10 @@ type Gateway struct {
 	MediaAllowDirs  []string      `yaml:"media_delivery_allow_dirs" env:"HERALD_MEDIA_ALLOW_DIRS" sep:"path" check:"abspath" doc:"directories whose files may be sent in strict mode"`
 	TrustRecent     bool          `yaml:"trust_recent_files" default:"true" env:"HERALD_MEDIA_TRUST_RECENT_FILES" doc:"strict mode also sends files that are younger than trust_recent_files_seconds"`
 	TrustRecentAge  time.Duration `yaml:"trust_recent_files_seconds" default:"600s" min:"0s" max:"24h" doc:"age up to which a file counts as made recently"`
-	TrustEnv        bool          `yaml:"trust_env" default:"true" doc:"adapters honour HTTP_PROXY, HTTPS_PROXY and NO_PROXY" reload:"restart"`
+	TrustEnv        bool          `yaml:"trust_env" default:"true" doc:"adapters honour HTTP_PROXY, HTTPS_PROXY and NO_PROXY" reload:"adapter"`
 	BotLoopGuard    BotLoopGuard  `yaml:"bot_loop_guard" doc:"stops two bots from talking for ever"`
 	LockDir         string        `yaml:"lock_dir" check:"abspath" doc:"directory of the machine-wide token locks; unset: $XDG_STATE_HOME/herald/gateway-locks" reload:"restart"`
-	Timestamps      bool          `yaml:"message_timestamps" default:"false" doc:"the model sees when each message was written" reload:"session"`
+	Timestamps      bool          `yaml:"message_timestamps" default:"false" doc:"the model sees when each message was written"`
 }
 
 // BotLoopGuard is spec gateway 2.0.
@@ -175,7 +174,7 @@ type BotLoopGuard struct {
 
 // HumanDelay is spec gateway 1.14.
 type HumanDelay struct {
-	Mode string `yaml:"mode" default:"off" oneof:"off,natural,custom" doc:"pause between parts: none, by length, or between min_ms and max_ms"`
+	Mode string `yaml:"mode" default:"off" oneof:"off,natural,custom" doc:"pause before the next part: none, by its length, or at random; both between min_ms and max_ms"`
 	Min  int    `yaml:"min_ms" default:"800" min:"0" max:"60000" doc:"least pause in milliseconds"`
 	Max  int    `yaml:"max_ms" default:"2500" min:"0" max:"60000" doc:"longest pause in milliseconds"`
 }

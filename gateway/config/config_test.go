@@ -152,7 +152,7 @@ func TestDiff(t *testing.T) {
 		{Key: "display.platforms.web.streaming", Old: "", New: "false", Reload: ReloadLive},
 		{Key: "platforms.telegram.allowed_users", Old: "", New: "1, 2", Reload: ReloadLive},
 		{Key: "platforms.telegram.token", Old: "***", New: "***", Reload: ReloadAdapter, Platform: "telegram"},
-		{Key: "terminal.timeout", Old: "3m", New: "5s", Reload: ReloadSession},
+		{Key: "terminal.timeout", Old: "3m", New: "5s", Reload: ReloadRestart},
 		{Key: "log.level", Old: "info", New: "debug", Reload: ReloadLive},
 	}
 	require.Empty(t, cmp.Diff(want, got))

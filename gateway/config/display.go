@@ -10,21 +10,19 @@ type Display struct {
 	ToolProgressCommand bool                      `yaml:"tool_progress_command" default:"true" doc:"/verbose may change tool_progress in a chat"`
 	ToolGrouping        string                    `yaml:"tool_progress_grouping" default:"accumulate" oneof:"accumulate,separate" doc:"tool calls share one bubble that is edited, or get one each"`
 	ShowReasoning       bool                      `yaml:"show_reasoning" default:"false" doc:"show what a reasoning model thought"`
-	ReasoningStyle      string                    `yaml:"reasoning_style" default:"code" oneof:"code,blockquote,subtext" doc:"form of shown reasoning"`
-	HideWarnings        bool                      `yaml:"suppress_warning_notifications" default:"false" doc:"keep warnings about a turn out of the chat"`
+	ReasoningStyle      string                    `yaml:"reasoning_style" default:"code" oneof:"code,blockquote" doc:"form of shown reasoning"`
+	HideWarnings        bool                      `yaml:"suppress_warning_notifications" default:"false" doc:"keep warnings about a slow or stuck turn out of the chat"`
 	BusyInputMode       string                    `yaml:"busy_input_mode" default:"interrupt" oneof:"interrupt,queue,steer" doc:"what a message does while the agent works"`
 	BusyAck             bool                      `yaml:"busy_ack_enabled" default:"true" doc:"say what happened to such a message"`
 	BusySteerAck        bool                      `yaml:"busy_steer_ack_enabled" default:"true" doc:"say it for a steer as well"`
 	CleanupProgress     bool                      `yaml:"cleanup_progress" default:"false" doc:"delete progress bubbles after a good answer, where the platform can"`
-	LiveStatus          string                    `yaml:"live_status" default:"full" oneof:"full,verb,off" doc:"status text where a platform has one: tool and argument, tool only, or none"`
-	BackgroundNotices   string                    `yaml:"background_process_notifications" default:"concise" oneof:"concise,all,result,error,off" doc:"what is said about finished background work"`
 	RuntimeFooter       Footer                    `yaml:"runtime_footer" doc:"a line below each answer"`
 	Platforms           map[string]DisplayOptions `yaml:"platforms" keys:"platform" doc:"other values for one platform"`
 }
 
 // DisplayTiered are the settings whose default depends on the platform.
 type DisplayTiered struct {
-	ToolProgress  *string `yaml:"tool_progress" oneof:"off,new,all,verbose,log" doc:"tool calls shown: none, only when the tool changes, all, with full arguments, or only in the log; unset: by platform"`
+	ToolProgress  *string `yaml:"tool_progress" oneof:"off,new,all,verbose,log" doc:"tool calls shown: none, only when the tool changes, all, with full arguments, or only in logs/tool_calls.log; unset: by platform"`
 	PreviewLength *int    `yaml:"tool_preview_length" min:"0" max:"4000" doc:"characters of an argument that are shown; 0: all; unset: by platform"`
 	Interim       *bool   `yaml:"interim_assistant_messages" doc:"show what the model says between tool calls; unset: by platform"`
 	LongRunning   *bool   `yaml:"long_running_notifications" doc:"a long turn says that it still works; unset: by platform"`
@@ -38,12 +36,11 @@ type DisplayOptions struct {
 	DisplayTiered
 	ToolGrouping    *string `yaml:"tool_progress_grouping" oneof:"accumulate,separate" doc:"as display.tool_progress_grouping"`
 	ShowReasoning   *bool   `yaml:"show_reasoning" doc:"as display.show_reasoning"`
-	ReasoningStyle  *string `yaml:"reasoning_style" oneof:"code,blockquote,subtext" doc:"as display.reasoning_style"`
+	ReasoningStyle  *string `yaml:"reasoning_style" oneof:"code,blockquote" doc:"as display.reasoning_style"`
 	BusyInputMode   *string `yaml:"busy_input_mode" oneof:"interrupt,queue,steer" doc:"as display.busy_input_mode"`
 	BusyAck         *bool   `yaml:"busy_ack_enabled" doc:"as display.busy_ack_enabled"`
 	BusySteerAck    *bool   `yaml:"busy_steer_ack_enabled" doc:"as display.busy_steer_ack_enabled"`
 	CleanupProgress *bool   `yaml:"cleanup_progress" doc:"as display.cleanup_progress"`
-	LiveStatus      *string `yaml:"live_status" oneof:"full,verb,off" doc:"as display.live_status"`
 }
 
 // Footer is the line below each answer.
@@ -68,7 +65,6 @@ type DisplaySettings struct {
 	ShowReasoning  bool
 	ReasoningStyle string
 	Cleanup        bool
-	LiveStatus     string
 }
 
 // tierDefault is one row of the table in spec gateway 1.11.
@@ -112,7 +108,6 @@ func (c *Config) DisplayFor(p platforms.Name, tier platforms.Tier) DisplaySettin
 		ShowReasoning:  first(d.ShowReasoning, own.ShowReasoning),
 		ReasoningStyle: first(d.ReasoningStyle, own.ReasoningStyle),
 		Cleanup:        first(d.CleanupProgress, own.CleanupProgress),
-		LiveStatus:     first(d.LiveStatus, own.LiveStatus),
 	}
 }
 

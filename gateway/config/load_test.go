@@ -40,7 +40,8 @@ func TestLoad_NothingSet(t *testing.T) {
 	require.True(t, c.Platforms.Web.On())
 	require.False(t, c.Platforms.Telegram.On())
 	require.Equal(t, "default", r.Origin("http.listen").String())
-	require.Equal(t, Choice{Provider: "ollama", BaseURL: "http://127.0.0.1:11434", Probe: true, Reason: "no model key is set"}, c.ModelChoice())
+	require.Equal(t, "auto", c.Model.Provider)
+	require.Equal(t, "http://127.0.0.1:11434", c.Providers.Ollama.BaseURL)
 }
 
 // The environment that the benchmark of the project sets.
@@ -58,7 +59,8 @@ func TestLoad_BenchmarkEnvironment(t *testing.T) {
 	require.Equal(t, []string{"*"}, tg.AllowFrom)
 	require.Equal(t, Rate{}, tg.RateLimit)
 	require.Equal(t, "env HERALD_TELEGRAM_ALLOW_FROM", r.Origin("platforms.telegram.allow_from").String())
-	require.Equal(t, Choice{Provider: "openai", Name: "fake", BaseURL: "http://127.0.0.1:8888/v1", APIKey: NewSecret("sk-test"), Reason: "OPENAI_API_KEY is set"}, c.ModelChoice())
+	require.Equal(t, Provider{APIKey: NewSecret("sk-test"), BaseURL: "http://127.0.0.1:8888/v1"}, c.Providers.OpenAI)
+	require.Equal(t, "fake", c.Model.Name)
 }
 
 // Flag, environment, .env, config.yaml, default: each wins over the next.
@@ -168,7 +170,7 @@ func TestLoad_OthersStillLoad(t *testing.T) {
 
 func TestLoad_Forms(t *testing.T) {
 	c, r, err := Load(Source{Home: home(t, `
-agent: {gateway_timeout: 90, session_stall_timeout: 2m, gateway_notify_interval: 0, max_turns: none, cron_drain_timeout: 1.5}
+agent: {gateway_timeout: 90, session_stall_timeout: 2m, gateway_notify_interval: 0, max_turns: none, restart_drain_timeout: 1.5}
 gateway: {max_inbound_media_bytes: 10MB, max_message_bytes: 65536}
 sessions: {retention_days: 1d_is_not_a_number}
 `, "")})
@@ -178,7 +180,7 @@ sessions: {retention_days: 1d_is_not_a_number}
 	require.Equal(t, 2*time.Minute, c.Agent.StallTimeout)
 	require.Zero(t, c.Agent.NotifyInterval)
 	require.Zero(t, c.Agent.MaxTurns)
-	require.Equal(t, 1500*time.Millisecond, c.Agent.CronDrainTimeout)
+	require.Equal(t, 1500*time.Millisecond, c.Agent.DrainTimeout)
 	require.Equal(t, Bytes(10_000_000), c.Gateway.MaxInboundMedia)
 	require.Equal(t, Bytes(65536), c.Gateway.MaxMessage)
 }
@@ -261,24 +263,6 @@ func TestLoad_Flags(t *testing.T) {
 	require.ErrorContains(t, err, `http.listen: "nowhere" is no good: want host:port such as 127.0.0.1:7878 (flag --http.listen)`)
 	require.ErrorContains(t, err, "no.such: there is no such key")
 	require.ErrorContains(t, err, "http: there is no such key")
-}
-
-func TestModelChoice(t *testing.T) {
-	for _, c := range []struct {
-		env  []string
-		want Choice
-	}{
-		{[]string{"ANTHROPIC_API_KEY=sk-a", "OPENAI_API_KEY=sk-o"}, Choice{Provider: "anthropic", APIKey: NewSecret("sk-a"), Reason: "ANTHROPIC_API_KEY is set"}},
-		{[]string{"OPENROUTER_API_KEY=sk-r"}, Choice{Provider: "openrouter", APIKey: NewSecret("sk-r"), Reason: "OPENROUTER_API_KEY is set"}},
-		{[]string{"OPENAI_BASE_URL=http://h/v1"}, Choice{Provider: "openai", BaseURL: "http://h/v1", Reason: "OPENAI_BASE_URL is set"}},
-		{[]string{"HERALD_MODEL_PROVIDER=demo", "OPENAI_API_KEY=sk-o"}, Choice{Provider: "demo", Reason: "model.provider is demo"}},
-		{[]string{"HERALD_MODEL_PROVIDER=ollama", "HERALD_MODEL=llama", "OLLAMA_HOST=h:1"}, Choice{Provider: "ollama", Name: "llama", BaseURL: "http://h:1", Reason: "model.provider is ollama"}},
-		{[]string{"HERALD_MODEL_PROVIDER=openai", "OPENAI_API_KEY=sk-o", "HERALD_MODEL_BASE_URL=http://other"}, Choice{Provider: "openai", BaseURL: "http://other", APIKey: NewSecret("sk-o"), Reason: "model.provider is openai"}},
-	} {
-		cfg, _, err := Load(Source{Environ: c.env})
-		require.NoError(t, err)
-		require.Equal(t, c.want, cfg.ModelChoice())
-	}
 }
 
 func BenchmarkLoad(b *testing.B) {

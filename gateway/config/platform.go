@@ -35,8 +35,8 @@ type Platform struct {
 	RestartNotice      bool     `yaml:"gateway_restart_notification" default:"true" reload:"live" doc:"say in the home channel that Herald has restarted"`
 	Typing             bool     `yaml:"typing_indicator" default:"true" reload:"live" doc:"show that an answer is being made"`
 	RateLimit          Rate     `yaml:"rate_limit" default:"on" doc:"sends of our own accord: on (the platform's numbers), off (a private server), or messages a second per chat"`
-	ChannelPrompts     Texts    `yaml:"channel_prompts" reload:"live" doc:"text added to the prompt of one chat or thread, by its id; never stored"`
-	ChannelOverrides   Channels `yaml:"channel_overrides" reload:"live" doc:"another model or prompt for one chat or thread, by its id"`
+	ChannelPrompts     Texts    `yaml:"channel_prompts" reload:"live" doc:"text added to the prompt of one chat or thread, by its id (a thread also as chat:thread); never stored"`
+	ChannelOverrides   Channels `yaml:"channel_overrides" reload:"live" doc:"another model or prompt for one chat or thread, by its id; a thread may also be written chat:thread"`
 	RequireMention     bool     `yaml:"require_mention" default:"false" env:"{N}_REQUIRE_MENTION" doc:"in groups only messages that speak to the bot are answered"`
 	FreeResponseChats  []string `yaml:"free_response_channels" env:"{N}_FREE_RESPONSE_CHATS" doc:"ids of groups where require_mention does not hold"`
 	MentionPatterns    []string `yaml:"mention_patterns" check:"regexp" doc:"patterns, in any case, that count as speaking to the bot"`
@@ -53,7 +53,7 @@ type (
 type ChannelOverride struct {
 	Model        string `yaml:"model" check:"text" doc:"the model's name"`
 	Provider     string `yaml:"provider" oneof:"openai,anthropic,openrouter,ollama,demo" doc:"who serves it"`
-	SystemPrompt string `yaml:"system_prompt" check:"long" doc:"text that replaces the gateway's part of the prompt; never stored"`
+	SystemPrompt string `yaml:"system_prompt" check:"long" doc:"text in place of the whole prompt; never stored"`
 }
 
 // Home is a home channel. Setting it does not switch the platform on.
@@ -78,25 +78,24 @@ func (w Web) On() bool { return w.Enabled == nil || *w.Enabled }
 // Telegram is spec gateway 2.5.
 type Telegram struct {
 	Platform
-	Token           Secret        `yaml:"token" env:"TELEGRAM_BOT_TOKEN" doc:"the bot's token from @BotFather"`
-	BaseURL         string        `yaml:"base_url" check:"url" doc:"an own Bot API server; unset: https://api.telegram.org"`
-	BaseFileURL     string        `yaml:"base_file_url" check:"url" doc:"where that server hands out files; unset: base_url"`
-	LocalMode       bool          `yaml:"local_mode" default:"false" doc:"that server runs with --local: files are paths on this machine and may have 2 GB"`
-	Proxy           Secret        `yaml:"proxy" env:"TELEGRAM_PROXY" check:"proxy" doc:"HTTP or SOCKS5 proxy for this platform alone; a secret, because it may hold a password"`
-	WebhookURL      string        `yaml:"webhook_url" env:"TELEGRAM_WEBHOOK_URL" check:"url" doc:"public https address for updates; unset: long polling"`
-	WebhookSecret   Secret        `yaml:"webhook_secret" env:"TELEGRAM_WEBHOOK_SECRET" doc:"what Telegram must send along; mandatory with webhook_url"`
-	WebhookPort     int           `yaml:"webhook_port" default:"8443" min:"0" max:"65535" env:"TELEGRAM_WEBHOOK_PORT" doc:"port for the webhook; 0: the HTTP listener serves it"`
-	PollTimeout     time.Duration `yaml:"poll_timeout" default:"30s" min:"0s" max:"50s" doc:"how long one poll waits for updates"`
-	GuestMode       bool          `yaml:"guest_mode" default:"false" doc:"with allowed_chats set: other chats are answered when they speak to the bot"`
-	ExclusiveBots   bool          `yaml:"exclusive_bot_mentions" default:"true" doc:"a message that mentions another bot and not us is not for us"`
-	IgnoredThreads  []string      `yaml:"ignored_threads" doc:"ids of topics that are never answered"`
-	Observe         bool          `yaml:"observe_unmentioned_group_messages" default:"false" doc:"keep group messages that are not for the bot as context"`
-	MaxCommands     int           `yaml:"max_commands" default:"60" min:"1" max:"100" doc:"entries of the command menu"`
-	Reactions       bool          `yaml:"reactions" default:"false" doc:"show with reactions that a message was seen and how its turn ended"`
-	ParseMode       string        `yaml:"parse_mode" default:"html" oneof:"html" doc:"markup of messages"`
-	NoLinkPreviews  bool          `yaml:"disable_link_previews" default:"false" doc:"send links without a preview"`
-	DropPendingCold bool          `yaml:"drop_pending_on_cold_boot" default:"false" doc:"skip updates from before the very first start; never later ones"`
-	FallbackIPs     []string      `yaml:"fallback_ips" env:"TELEGRAM_FALLBACK_IPS" check:"ip" doc:"addresses to try when the name does not resolve"`
+	Token          Secret        `yaml:"token" env:"TELEGRAM_BOT_TOKEN" doc:"the bot's token from @BotFather"`
+	BaseURL        string        `yaml:"base_url" check:"url" doc:"an own Bot API server; unset: https://api.telegram.org"`
+	BaseFileURL    string        `yaml:"base_file_url" check:"url" doc:"where that server hands out files; unset: base_url"`
+	LocalMode      bool          `yaml:"local_mode" default:"false" doc:"that server runs with --local: files are paths on this machine and may have 2 GB"`
+	LocalRoot      string        `yaml:"local_root" default:"/var/lib/telegram-bot-api" check:"abspath" doc:"with local_mode: the directory of that server's files; nothing outside it is read"`
+	Proxy          Secret        `yaml:"proxy" env:"TELEGRAM_PROXY" check:"proxy" doc:"HTTP or SOCKS5 proxy for this platform alone; a secret, because it may hold a password"`
+	WebhookURL     string        `yaml:"webhook_url" env:"TELEGRAM_WEBHOOK_URL" check:"url" doc:"public https address for updates; unset: long polling"`
+	WebhookSecret  Secret        `yaml:"webhook_secret" env:"TELEGRAM_WEBHOOK_SECRET" doc:"what Telegram must send along; mandatory with webhook_url"`
+	WebhookPort    int           `yaml:"webhook_port" default:"8443" min:"0" max:"65535" env:"TELEGRAM_WEBHOOK_PORT" doc:"port of a listener for the webhook alone, on all addresses; 0: the HTTP listener serves it"`
+	PollTimeout    time.Duration `yaml:"poll_timeout" default:"30s" min:"0s" max:"50s" doc:"how long one poll waits for updates"`
+	GuestMode      bool          `yaml:"guest_mode" default:"false" doc:"with allowed_chats set: other chats are answered when they speak to the bot"`
+	ExclusiveBots  bool          `yaml:"exclusive_bot_mentions" default:"true" doc:"a message that mentions another bot and not us is not for us"`
+	IgnoredThreads []string      `yaml:"ignored_threads" doc:"ids of topics that are never answered"`
+	Observe        bool          `yaml:"observe_unmentioned_group_messages" default:"false" doc:"keep group messages that are not for the bot as context"`
+	MaxCommands    int           `yaml:"max_commands" default:"60" min:"1" max:"100" doc:"entries of the command menu"`
+	Reactions      bool          `yaml:"reactions" default:"false" doc:"show with reactions that a message was seen and how its turn ended"`
+	NoLinkPreviews bool          `yaml:"disable_link_previews" default:"false" doc:"send links without a preview"`
+	FallbackIPs    []string      `yaml:"fallback_ips" env:"TELEGRAM_FALLBACK_IPS" check:"ip" doc:"addresses to try when the name does not resolve"`
 }
 
 // On reports whether Telegram is to be started: enabled, or not set and a token is there.

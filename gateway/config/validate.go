@@ -26,15 +26,13 @@ func (c *Config) validate(r *Report) {
 			r.errorf(key, r.Origin(key), "%d is not more than warn_after.%s (%d)", p.stop, p.name, p.warn)
 		}
 	}
-	switch c.Model.Provider {
-	case "anthropic", "openrouter":
-		if !c.Endpoint(c.Model.Provider).APIKey.IsSet() {
-			r.errorf("model.provider", r.Origin("model.provider"), "%q needs a key; set %s_API_KEY in the environment or in .env", c.Model.Provider, strings.ToUpper(c.Model.Provider))
-		}
-	case "openai":
-		if !c.Providers.OpenAI.APIKey.IsSet() && c.Providers.OpenAI.BaseURL == "" && c.Model.BaseURL == "" {
-			r.errorf("model.provider", r.Origin("model.provider"), `"openai" needs a key or an address; set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own`)
-		}
+	keys := map[string]Secret{"anthropic": c.Providers.Anthropic.APIKey, "openrouter": c.Providers.OpenRouter.APIKey}
+	key, keyed := keys[c.Model.Provider]
+	switch {
+	case keyed && !key.IsSet():
+		r.errorf("model.provider", r.Origin("model.provider"), "%q needs a key; set %s_API_KEY in the environment or in .env", c.Model.Provider, strings.ToUpper(c.Model.Provider))
+	case c.Model.Provider == "openai" && !c.Providers.OpenAI.APIKey.IsSet() && c.Providers.OpenAI.BaseURL == "" && c.Model.BaseURL == "":
+		r.errorf("model.provider", r.Origin("model.provider"), `"openai" needs a key or an address; set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own`)
 	}
 }
 
