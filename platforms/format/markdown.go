@@ -117,6 +117,10 @@ func (n markdownNotation) escape(buf []byte, text string, fresh bool) []byte {
 		case '_':
 			escape = i == 0 || i == len(text)-1 || !isWordByte(text[i-1]) || !isWordByte(text[i+1])
 		case '~':
+			if n.dialect != platforms.DiscordMD && (i == 0 || i == len(text)-1) {
+				buf = append(buf, "&#126;"...) // next to the signs of struck text no backslash helps
+				continue
+			}
 			escape = true
 		case '|':
 			escape = n.dialect != platforms.TeamsMD

@@ -175,7 +175,7 @@ func (b *builder) push(c *container) {
 	}
 	if len(chain) >= b.depth {
 		for _, hidden := range chain[b.depth-1:] { // its marker goes before this one
-			if !c.quote && !hidden.quote && hidden.first < 0 {
+			if !c.quote && !hidden.quote && hidden.first < 0 && Length(hidden.marker+c.marker, b.unit) <= b.budget/2 {
 				c.marker, c.source = hidden.marker+c.marker, hidden.source+c.source
 			}
 		}
@@ -233,7 +233,7 @@ func (b *builder) bullet() string {
 
 func checkBox(item *ast.ListItem) *extast.TaskCheckBox {
 	first := item.FirstChild()
-	if first == nil {
+	if first == nil || first.Kind() == ast.KindHeading {
 		return nil
 	}
 	box, _ := first.FirstChild().(*extast.TaskCheckBox)
@@ -380,6 +380,12 @@ func (b *builder) runs(parent ast.Node) []line {
 			w.html(n)
 		case *ast.AutoLink:
 			w.autolink(n)
+		case *extast.TaskCheckBox: // elsewhere it is part of the item's marker
+			if parent.Kind() == ast.KindHeading && n.IsChecked {
+				w.add("[x] ", textSpan)
+			} else if parent.Kind() == ast.KindHeading {
+				w.add("[ ] ", textSpan)
+			}
 		default:
 			down = n.FirstChild() != nil
 			stack = append(stack, saved{w.marks, w.link, w.shown})
@@ -424,7 +430,7 @@ func (b *builder) runs(parent ast.Node) []line {
 // stackable tells whether runs put the node on its stack.
 func stackable(n ast.Node) (ast.Node, bool) {
 	switch n.(type) {
-	case *ast.Text, *ast.String, *ast.CodeSpan, *ast.RawHTML, *ast.AutoLink:
+	case *ast.Text, *ast.String, *ast.CodeSpan, *ast.RawHTML, *ast.AutoLink, *extast.TaskCheckBox:
 		return n, false
 	}
 	return n, true

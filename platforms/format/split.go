@@ -212,7 +212,7 @@ func (s *splitter) fillWord(l *leaf, sp *span, at pos) int {
 // border notes the place between two words: white space of size bytes at offset from of the span at at, which is
 // the start of text. It tells whether a chunk can end there.
 func (s *splitter) border(at pos, from, size int, text string, state penState) bool {
-	if s.budget == 0 || at == s.first && from == at.off || touching(text[size-1:size], text[size:]) {
+	if s.budget == 0 || at == s.first && from == at.off || !s.fits() || touching(text[size-1:size], text[size:]) {
 		return false
 	}
 	l := s.doc.lines[at.line].leaf
@@ -311,10 +311,8 @@ func (s *splitter) inside() cut {
 		return cut{}
 	}
 	word, _ := s.word(sp, sp.text[at.off:])
-	rest := sp.text[at.off : at.off+min(word, 4*s.budget+64)]
-	if word > len(rest) {
-		rest = strings.ToValidUTF8(rest, "")
-	}
+	room := s.budget - s.total()
+	rest := runes(sp.text[at.off:at.off+word], room+1)
 	var end cut
 	put := func(n int) bool {
 		before := s.save()
@@ -347,6 +345,10 @@ func (s *splitter) inside() cut {
 			return end
 		}
 	}
+	// As far as the room goes if nothing needs an escape, and then grapheme by grapheme.
+	if n := s.clustersWithin(rest, s.budget-s.total()); n > 0 {
+		put(n)
+	}
 	for state := -1; rest != ""; {
 		cluster, _, _, next := uniseg.FirstGraphemeClusterInString(rest, state)
 		s.work += len(cluster)
@@ -356,6 +358,37 @@ func (s *splitter) inside() cut {
 		state = next
 	}
 	return end
+}
+
+// runes returns the first n code points of text.
+func runes(text string, n int) string {
+	for i := range text {
+		if n--; n < 0 {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// clustersWithin returns the length of the graphemes at the start of text that take at most room units.
+func (s *splitter) clustersWithin(text string, room int) int {
+	n := 0
+	for state := -1; n < len(text); {
+		if n+1 < len(text) && text[n] < utf8.RuneSelf && text[n+1] < utf8.RuneSelf {
+			if room--; room < 0 {
+				return n
+			}
+			n, state = n+1, -1
+			continue
+		}
+		cluster, _, _, next := uniseg.FirstGraphemeClusterInString(text[n:], state)
+		if room -= Length(cluster, s.unit); room < 0 {
+			return n
+		}
+		s.work += len(cluster)
+		n, state = n+len(cluster), next
+	}
+	return n
 }
 
 // clusterEnd returns the first border of graphemes in text at or behind n.

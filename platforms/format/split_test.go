@@ -43,6 +43,9 @@ func TestRender_Property_MarkdownOfAChunkShowsTheSame(t *testing.T) {
 			p := &pen{is: plainNotation{short: true}, doc: r.doc}
 			p.span(c.from, c.to, c.head)
 			want := letters(p.finish())
+			if want == "" { // nothing but a part of an address
+				continue
+			}
 			again := newRenderer(r.text(c, "").Markdown, platforms.TextTraits{Dialect: traits.Dialect})
 			if got := letters(shown(again.doc, pos{}, again.doc.end())); got != want {
 				t.Fatalf("%+v\nsource:\n%s\nchunk:\n%s\ngot  %q\nwant %q", traits, doc, r.text(c, "").Markdown, got, want)
