@@ -9,7 +9,8 @@ import (
 )
 
 func configCmd(g *globals) *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Check and show the configuration"}
+	cmd := &cobra.Command{Use: "config", Short: "Check and show the configuration",
+		Example: "  herald config check\n  herald config show --changed"}
 	load := func() (*config.Config, *config.Report, error) {
 		paths, err := g.paths()
 		if err != nil {
@@ -62,6 +63,7 @@ func configCmd(g *globals) *cobra.Command {
 	show.Flags().BoolVar(&changed, "changed", false, "only what differs from the defaults")
 	schema := &cobra.Command{
 		Use: "schema", Short: "Print a JSON Schema of config.yaml for editors", Args: cobra.NoArgs,
+		Example: "  herald config schema > ~/.herald/config.schema.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(config.Schema())
 			return err

@@ -29,6 +29,7 @@ func (c coded) Unwrap() error { return c.error }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the first signal stops in order, a second one ends the process at once
 	err := root().ExecuteContext(ctx)
 	stop()
 	if err == nil {

@@ -30,7 +30,9 @@ func runCmd(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "run",
 		Short: "Run the daemon in the foreground",
-		Long: `Run the daemon until it is told to stop (Ctrl+C or SIGTERM).
+		Long: `Run the daemon until it is told to stop (Ctrl+C or SIGTERM). It then lets running answers end for a while
+(agent.restart_drain_timeout); what is not done goes on after the next start. A second Ctrl+C ends it at once,
+and nothing that was accepted is lost by that either.
 
 Without any configuration it serves the browser chat on http://127.0.0.1:7878/ with the built-in demo model.`,
 		Example: "  herald run\n  herald run --set http.listen=127.0.0.1:0\n  HERALD_HOME=/srv/herald herald run",
