@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
+	"herald/gateway/config"
 	"herald/gateway/model"
 	"herald/gateway/turn"
 	"herald/sessions"
@@ -50,19 +52,26 @@ func (g *Gateway) buildTools() error {
 	if err != nil {
 		return err
 	}
+	if b := cfg.Terminal.Backend; b != "auto" && b != "local" {
+		return fmt.Errorf("terminal.backend %q: commands can run on this machine only; want auto or local", b)
+	}
+	home, err := g.commandHome()
+	if err != nil {
+		return err
+	}
 	secrets := secretNames(os.Environ())
-	g.env, err = sandbox.NewLocal(sandbox.LocalOptions{Dir: dir, SpillDir: filepath.Join(g.opt.Paths.Cache, "terminal-output"),
-		Passthrough: cfg.Terminal.EnvPassthrough, Deny: secrets, Now: g.now})
+	g.env, err = sandbox.NewLocal(sandbox.LocalOptions{Dir: dir, Home: home, SpillDir: filepath.Join(g.opt.Paths.Cache, "terminal-output"),
+		Passthrough: cfg.Terminal.EnvPassthrough, Deny: secrets, Shell: cfg.Terminal.Shell, Window: cfg.Tools.Output.MaxBytes, Now: g.now})
 	if err != nil {
 		return err
 	}
 	g.catalog = &catalog{g: g, registry: tools.NewRegistry(tools.RegistryOptions{Clock: g.now, Log: g.log}), asker: &asker{},
-		results: tools.NewResultStore(g.opt.Paths.Spill, tools.ResultOptions{Clock: g.now}), memo: map[string][]model.ToolDef{}}
+		results: tools.NewResultStore(g.opt.Paths.Spill, tools.ResultOptions{Clock: g.now, Preview: onOff(cfg.Tools.Output.PreviewChars > 0, cfg.Tools.Output.PreviewChars)}), memo: map[string][]model.ToolDef{}}
 	environment := func(tools.Caller) (sandbox.Environment, error) { return g.env, nil }
 	var all []tools.Tool
 	g.catalog.files = files.New(files.Deps{Environment: environment, Home: g.opt.Paths.Home, Root: g.opt.Paths.Home, SafeRoots: cfg.Security.WriteRoots, Now: g.now})
 	all = append(all, g.catalog.files.Tools()...)
-	all = append(all, terminal.New(terminal.Deps{Environment: environment, Protected: []string{g.opt.Paths.Home}, Now: g.now}),
+	all = append(all, terminal.New(terminal.Deps{Environment: environment, Protected: []string{g.opt.Paths.Home}, Timeout: cfg.Terminal.Timeout, Now: g.now}),
 		todo.New(todos{g}), clarify.New(g.catalog.asker), sessionsearch.New(sessionsearch.Options{Archive: searcher{g}, Direct: g.direct}))
 	if cfg.Memory.Enabled || cfg.Memory.UserProfileEnabled {
 		g.memory = memory.NewStore(memory.Options{Dir: g.opt.Paths.Memory,
@@ -76,6 +85,20 @@ func (g *Gateway) buildTools() error {
 	return errors.Join(errs...)
 }
 
+// commandHome is what commands see as HOME; "" is the user's own (terminal.home_mode).
+func (g *Gateway) commandHome() (string, error) {
+	switch mode := g.cfg().Terminal.HomeMode; {
+	case mode == "real", mode == "auto" && g.opt.Profile == config.DefaultProfile:
+		return "", nil
+	}
+	dir := filepath.Join(g.opt.Paths.Home, "home")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("the home of commands: %w (make it writable, or set terminal.home_mode to real)", err)
+	}
+	return dir, nil
+}
+
+// onOff is a limit, or -1 where there is nothing to limit.
 func onOff(on bool, limit int) int {
 	if on {
 		return limit
@@ -83,10 +106,20 @@ func onOff(on bool, limit int) int {
 	return -1
 }
 
+// toolRedactor takes secrets out of tool results: what looks like one, or the configured ones alone.
+func (g *Gateway) toolRedactor() tools.Redactor {
+	if g.cfg().Security.RedactSecrets {
+		return g.opt.Redactor
+	}
+	return g.opt.Redactor.Known()
+}
+
 // bus makes the dispatch bus over the registry.
 func (c *catalog) bus(journal tools.Journal) *tools.Bus {
-	bus := tools.NewBus(tools.Options{Registry: c.registry, Journal: journal, Redactor: c.g.opt.Redactor, Results: c.results, Clock: c.g.now,
-		Log: c.g.log, DefaultTimeout: c.g.cfg().Tools.Timeouts.Sequential})
+	cfg := c.g.cfg()
+	bus := tools.NewBus(tools.Options{Registry: c.registry, Journal: journal, Redactor: c.g.toolRedactor(), Results: c.results, Clock: c.g.now,
+		Log: c.g.log, DefaultTimeout: cfg.Tools.Timeouts.Sequential, BatchTimeout: cfg.Tools.Timeouts.Batch, Grace: cfg.Agent.InterruptGrace,
+		MaxResult: cfg.Tools.Output.MaxChars, BatchMax: cfg.Tools.Output.TurnMaxChars})
 	bus.Subscribe(c.g.metrics.Tool)
 	bus.Subscribe(c.files.Observe)
 	return bus

@@ -106,6 +106,13 @@ type Options struct {
 	DefaultTimeout time.Duration
 	Grace          time.Duration
 	Width          int
+	// BatchTimeout bounds each group of calls that run side by side; 0: their own limits alone do.
+	BatchTimeout time.Duration
+	// MaxResult is how many characters of a result go to the model when its tool says nothing; 0 takes
+	// DefaultMaxResult. BatchMax is how many the results of one Batch may have together: what ends after they
+	// are used up is stored. 0: any number. Tools that bound themselves (MaxResult -1) are never stored.
+	MaxResult int
+	BatchMax  int
 }
 
 // Bus runs tools. Safe for concurrent use.
@@ -138,6 +145,9 @@ func NewBus(o Options) *Bus {
 	}
 	if o.Width <= 0 {
 		o.Width = DefaultWidth
+	}
+	if o.MaxResult <= 0 {
+		o.MaxResult = DefaultMaxResult
 	}
 	b := &Bus{o: o}
 	b.subscribers.Store(&[]*subscriber{})

@@ -24,8 +24,12 @@ const (
 	DefaultMaxResult = 100_000
 	// ResultRetention is how long a stored result is kept.
 	ResultRetention = 24 * time.Hour
-	// resultPreview is how many characters of a stored result the model sees at once.
-	resultPreview = 2_000
+	// DefaultPreview is how many characters of a stored result the model sees at once.
+	DefaultPreview = 2_000
+	// storedFrame is about how long the words around a preview are, in characters.
+	storedFrame = 500
+	// minInline is how many characters of a result that can't be stored stay at least.
+	minInline = 2_000
 	// resultStem is the longest file name of a stored result, without its extension, in bytes.
 	resultStem = 120
 	// pruneEvery is how often saving looks for expired results.
@@ -40,6 +44,9 @@ type ResultOptions struct {
 	// returns its path there. Nil: tools run on this machine and the stored path is right. On an error the
 	// model gets a shortened result instead.
 	Publish func(ctx context.Context, caller Caller, path string) (visible string, err error)
+	// Preview is how many characters of a stored result the model sees at once; 0 takes DefaultPreview, and
+	// less than 0 shows none.
+	Preview int
 }
 
 // ResultStore keeps results that are too long for a model as files that only the owner can read. Safe for
@@ -48,6 +55,7 @@ type ResultStore struct {
 	dir     string
 	clock   func() time.Time
 	publish func(context.Context, Caller, string) (string, error)
+	preview int
 
 	mu     sync.Mutex
 	pruned time.Time
@@ -59,7 +67,11 @@ func NewResultStore(dir string, o ResultOptions) *ResultStore {
 	if clock == nil {
 		clock = time.Now
 	}
-	return &ResultStore{dir: dir, clock: clock, publish: o.Publish}
+	preview := o.Preview
+	if preview == 0 {
+		preview = DefaultPreview
+	}
+	return &ResultStore{dir: dir, clock: clock, publish: o.Publish, preview: max(0, preview)}
 }
 
 // Save writes content under a name made from id and returns its path. The same id replaces. The size on
@@ -156,15 +168,27 @@ func resultName(id string) string {
 	return safe + "-" + hex.EncodeToString(sum[:])[:12]
 }
 
-// persistedBlock is what a model sees of a stored result. hint tells how to read the rest.
-func persistedBlock(content, path, hint string) string {
-	preview := lineCut(content, resultPreview)
+// preview is how many characters of a stored result are shown.
+func (b *Bus) preview() int {
+	if b.o.Results == nil {
+		return DefaultPreview
+	}
+	return b.o.Results.preview
+}
+
+// persistedBlock is what a model sees of a stored result, its first characters included. hint tells how to read
+// the rest.
+func persistedBlock(content, path string, first int, hint string) string {
+	preview := lineCut(content, first)
 	lines := strings.Count(content, "\n") + 1
 	var b strings.Builder
 	fmt.Fprintf(&b, "<persisted-output>\nThe result is too long to show here: %d characters in %d lines (%d bytes).\n",
 		utf8.RuneCountInString(content), lines, len(content))
-	fmt.Fprintf(&b, "The whole result is in: %s\n%s\n\nIts first %d characters:\n%s\n</persisted-output>",
-		path, hint, utf8.RuneCountInString(preview), preview)
+	fmt.Fprintf(&b, "The whole result is in: %s\n%s\n", path, hint)
+	if preview != "" {
+		fmt.Fprintf(&b, "\nIts first %d characters:\n%s\n", utf8.RuneCountInString(preview), preview)
+	}
+	b.WriteString("</persisted-output>")
 	return b.String()
 }
 

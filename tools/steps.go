@@ -14,6 +14,9 @@ import (
 // errTimeLimit is the cause of a context that ended because the call's time was up.
 var errTimeLimit = errors.New("the time limit of the call is over")
 
+// errBatchLimit is the same for a group of calls that ran side by side.
+var errBatchLimit = errors.New("the time limit of the calls that ran side by side is over")
+
 // maxStack bounds a stack in the log, in bytes.
 const maxStack = 8 << 10
 
@@ -50,11 +53,22 @@ func (b *Bus) bound(ctx context.Context, inv *Invocation, next Next) Result {
 	r := complete(next(ctx, inv))
 	limit := inv.Spec.MaxResult
 	if limit == 0 {
-		limit = DefaultMaxResult
+		limit = b.o.MaxResult
 	}
-	// A text has at most as many characters as bytes: most results need no count.
-	if limit < 0 || len(r.Content) <= limit || utf8.RuneCountInString(r.Content) <= limit {
+	if limit < 0 {
 		return r
+	}
+	n := len(r.Content)
+	if n > limit || b.o.BatchMax > 0 {
+		// A text has at most as many characters as bytes: most results need no count.
+		n = utf8.RuneCountInString(r.Content)
+	}
+	preview := b.preview()
+	if n <= limit {
+		if spend(ctx, n) || n <= preview+storedFrame {
+			return r // what a pointer to a file would not make shorter stays as well
+		}
+		limit = min(limit, max(preview, minInline))
 	}
 	r.Truncated = true
 	if b.o.Results == nil {
@@ -68,7 +82,7 @@ func (b *Bus) bound(ctx context.Context, inv *Invocation, next Next) Result {
 		return r
 	}
 	r.Stored = path
-	r.Content = persistedBlock(r.Content, visible, pagingHint(inv.Call.Caller, b.o.Registry))
+	r.Content = persistedBlock(r.Content, visible, preview, pagingHint(inv.Call.Caller, b.o.Registry))
 	return r
 }
 
@@ -146,7 +160,7 @@ func (b *Bus) guard(ctx context.Context, inv *Invocation, next Next) (r Result) 
 // find looks the tool up and makes sure that the session has it.
 func (b *Bus) find(ctx context.Context, inv *Invocation, next Next) Result {
 	if ctx.Err() != nil {
-		return notRun("interrupted")
+		return notRun(whyNot(ctx))
 	}
 	name := inv.Call.Name
 	inv.entry = b.o.Registry.lookup(name)
@@ -228,7 +242,7 @@ func (b *Bus) approve(ctx context.Context, inv *Invocation, next Next) Result {
 	err := safely(func() (err error) { d, err = b.o.Approver.Approve(ctx, inv.Call, inv.Spec); return err })
 	switch {
 	case ctx.Err() != nil:
-		return notRun("interrupted")
+		return notRun(whyNot(ctx))
 	case err != nil:
 		b.o.Log.Error().Err(err).Str("stack", stackOf(err)).Str("tool", inv.Call.Name).Msg("approval failed, the call is denied")
 		return failure{Error: "Denied: the approval could not be decided. The tool was NOT invoked."}.result(ExitDenied)
@@ -265,7 +279,7 @@ func (b *Bus) checkpoint(ctx context.Context, inv *Invocation, next Next) Result
 // begin journals the start; from here on the call may have an effect.
 func (b *Bus) begin(ctx context.Context, inv *Invocation, next Next) Result {
 	if ctx.Err() != nil {
-		return notRun("interrupted")
+		return notRun(whyNot(ctx))
 	}
 	if !b.enter() {
 		return notRun("Herald is shutting down")
@@ -279,7 +293,7 @@ func (b *Bus) begin(ctx context.Context, inv *Invocation, next Next) Result {
 	if b.o.Journal != nil {
 		if err := safely(func() error { return b.o.Journal.Started(ctx, inv.Call, inv.Spec) }); err != nil {
 			if ctx.Err() != nil {
-				return notRun("interrupted")
+				return notRun(whyNot(ctx))
 			}
 			b.o.Log.Error().Err(err).Str("tool", inv.Call.Name).Str("call", string(inv.Call.ID)).Msg("start of a tool call not recorded, it is not run")
 			return failure{Error: "Not run: the start of the call could not be recorded. The tool was NOT invoked."}.result(ExitError)
@@ -317,6 +331,9 @@ func (b *Bus) limit(ctx context.Context, inv *Invocation, next Next) Result {
 	r, ended := b.wait(hctx, done)
 	out.close()
 	late := errors.Is(context.Cause(hctx), errTimeLimit)
+	if errors.Is(context.Cause(ctx), errBatchLimit) {
+		late, limit = true, b.o.BatchTimeout
+	}
 	switch {
 	case !ended:
 		b.abandoned.Add(1)
@@ -326,7 +343,7 @@ func (b *Bus) limit(ctx context.Context, inv *Invocation, next Next) Result {
 			return timedOut(call.Name, limit, "It did not stop and may still be running")
 		}
 		return stopped(call.Name, "It did not stop at once and may still be running")
-	case r.Exit == exitHandlerError && late && ctx.Err() == nil:
+	case r.Exit == exitHandlerError && late:
 		return timedOut(call.Name, limit, "It was stopped")
 	case r.Exit == exitHandlerError && ctx.Err() != nil:
 		return stopped(call.Name, "It was stopped")
@@ -370,6 +387,14 @@ func (b *Bus) run(ctx context.Context, inv *Invocation) (r Result) {
 	failed.Exit = exitHandlerError
 	failed.Media = r.Media
 	return failed
+}
+
+// whyNot says why a call does not begin any more.
+func whyNot(ctx context.Context) string {
+	if errors.Is(context.Cause(ctx), errBatchLimit) {
+		return errBatchLimit.Error()
+	}
+	return "interrupted"
 }
 
 func notRun(why string) Result {

@@ -70,6 +70,20 @@ func New(literals ...string) *Redactor {
 	return &Redactor{literals: strings.NewReplacer(pairs...)}
 }
 
+// Known returns what takes out the literal secrets alone and leaves what merely looks like one.
+func (r *Redactor) Known() Literals { return Literals{r} }
+
+// Literals takes out the secrets that a Redactor was given, and nothing else.
+type Literals struct{ r *Redactor }
+
+// String returns s without the literal secrets.
+func (l Literals) String(s string) string {
+	if l.r == nil || l.r.literals == nil {
+		return s
+	}
+	return l.r.literals.Replace(s)
+}
+
 // String returns s without the secrets it finds. A text without any comes back as it is. A nil Redactor
 // knows no literals.
 func (r *Redactor) String(s string) string {

@@ -40,6 +40,9 @@ type LocalOptions struct {
 	Deny []string
 	// InitFiles are sourced once by the login shell whose state commands start from.
 	InitFiles []string
+	// Shell runs the commands: a name that is looked for on PATH or an absolute path, of a shell that speaks as
+	// sh does. Empty takes bash where it is installed, else sh.
+	Shell string
 	// Window is how many bytes of output a Result carries; 0 takes DefaultWindow.
 	Window int
 	// Environ, Getwd, LookPath and Now stand in for the system in tests; nil takes the real ones.

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -55,7 +56,13 @@ func (l *Local) findShell(ctx context.Context) (shell, error) {
 	if env["TERM"] == "" {
 		env["TERM"] = "dumb"
 	}
-	bash, err := l.opts.LookPath("bash")
+	if l.opts.Shell != "" && filepath.Base(l.opts.Shell) != "bash" {
+		return l.chosenShell(ctx, env)
+	}
+	bash, err := l.opts.LookPath(cmp.Or(l.opts.Shell, "bash"))
+	if err != nil && l.opts.Shell != "" {
+		return shell{}, fmt.Errorf("%w: the shell %q that was chosen is not there: %w", ErrUnavailable, l.opts.Shell, err)
+	}
 	if err != nil {
 		sh, err := l.opts.LookPath("sh")
 		if err != nil {
@@ -75,6 +82,20 @@ func (l *Local) findShell(ctx context.Context) (shell, error) {
 		}
 	}
 	return shell{}, fmt.Errorf("%w: %s does not run", ErrUnavailable, bash)
+}
+
+// chosenShell is another shell than bash that was asked for by name. It must understand what args writes.
+func (l *Local) chosenShell(ctx context.Context, env map[string]string) (shell, error) {
+	path, err := l.opts.LookPath(l.opts.Shell)
+	if err != nil {
+		return shell{}, fmt.Errorf("%w: the shell %q that was chosen is not there: %w", ErrUnavailable, l.opts.Shell, err)
+	}
+	const script = "trap 'printf yes; exit 0' EXIT\nset -- x 'exit 3'\n__herald_line=$2; shift; eval \"$__herald_line\""
+	out, err := l.probe(ctx, []string{path, "-c"}, env, script)
+	if err != nil || string(out) != "yes" {
+		return shell{}, fmt.Errorf("%w: the shell %s does not speak as sh does", ErrUnavailable, path)
+	}
+	return shell{argv: []string{path, "-c"}, env: env}, nil
 }
 
 // snapshot runs the start files of a login shell once. Variables come back as data and pass the same

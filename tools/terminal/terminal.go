@@ -35,6 +35,10 @@ type Deps struct {
 	Protected []string
 	// DaemonPID is the process that commands must not kill; 0 takes this process.
 	DaemonPID int
+	// Timeout is the time limit of a command that names none, and MaxTimeout the longest that one may ask for;
+	// 0 takes DefaultTimeout and MaxTimeout. The longest is never less than the first.
+	Timeout    time.Duration
+	MaxTimeout time.Duration
 	// Now is the clock of the progress throttle; nil takes time.Now.
 	Now func() time.Time
 }
@@ -71,7 +75,7 @@ const schema = `{
   "type": "object",
   "properties": {
     "command": {"type": "string", "minLength": 1, "description": "Shell text for bash. Several lines, pipes and here documents are fine."},
-    "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 600, "default": 180, "description": "Seconds after which the command and everything it started is killed."},
+    "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": %v, "default": %v, "description": "Seconds after which the command and everything it started is killed."},
     "workdir": {"type": "string", "description": "Directory for this command alone, absolute or relative to the session's. Without it the command runs where the last one ended."}
   },
   "required": ["command"],
@@ -89,9 +93,17 @@ func New(d Deps) tools.Tool {
 	if d.Now == nil {
 		d.Now = time.Now
 	}
+	if d.Timeout <= 0 {
+		d.Timeout = DefaultTimeout
+	}
+	if d.MaxTimeout <= 0 {
+		d.MaxTimeout = MaxTimeout
+	}
+	d.MaxTimeout = max(d.MaxTimeout, d.Timeout)
+	parameters := fmt.Sprintf(schema, d.MaxTimeout.Seconds(), d.Timeout.Seconds())
 	return tools.Tool{
 		Spec: tools.Spec{
-			Name: "terminal", Toolset: "terminal", Description: description, Parameters: json.RawMessage(schema),
+			Name: "terminal", Toolset: "terminal", Description: description, Parameters: json.RawMessage(parameters),
 			Parallel: tools.Sequential, Core: true, Timeout: -1, Emoji: "💻", Preview: "command",
 		},
 		Run: d.run,
@@ -103,10 +115,10 @@ func (d Deps) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return tools.Result{}, fmt.Errorf("arguments: %w", err)
 	}
-	limit := DefaultTimeout
+	limit := d.Timeout
 	if a.Timeout != nil {
-		if *a.Timeout <= 0 || *a.Timeout > MaxTimeout.Seconds() {
-			return tools.Failure("timeout: %v is not allowed; give more than 0 and at most %v seconds", *a.Timeout, MaxTimeout.Seconds()), nil
+		if *a.Timeout <= 0 || *a.Timeout > d.MaxTimeout.Seconds() {
+			return tools.Failure("timeout: %v is not allowed; give more than 0 and at most %v seconds", *a.Timeout, d.MaxTimeout.Seconds()), nil
 		}
 		limit = time.Duration(*a.Timeout * float64(time.Second))
 	}

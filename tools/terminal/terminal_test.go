@@ -172,3 +172,17 @@ func TestTerminal_ThroughTheBus(t *testing.T) {
 	r = bus.Dispatch(t.Context(), tools.Call{ID: "2", Name: "terminal", Args: json.RawMessage(`{"command":"echo x","background":true}`)})
 	require.Equal(t, tools.ExitInvalid, r.Exit)
 }
+
+func TestTerminal_ConfiguredTimeLimits(t *testing.T) {
+	f := newFixture(t)
+	tool := New(Deps{Environment: func(tools.Caller) (sandbox.Environment, error) { return f.env, nil }, Timeout: 300 * time.Millisecond, MaxTimeout: 2 * time.Second})
+	require.Contains(t, string(tool.Spec.Parameters), `"maximum": 2, "default": 0.3`)
+	res, err := tool.Run(t.Context(), tools.Call{Args: []byte(`{"command":"sleep 20"}`)})
+	require.NoError(t, err)
+	require.Equal(t, tools.ExitTimeout, res.Exit)
+	res, err = tool.Run(t.Context(), tools.Call{Args: []byte(`{"command":"echo hi","timeout":3}`)})
+	require.NoError(t, err)
+	require.Contains(t, res.Content, "at most 2 seconds")
+	long := New(Deps{Timeout: time.Hour})
+	require.Contains(t, string(long.Spec.Parameters), `"maximum": 3600, "default": 3600`)
+}
