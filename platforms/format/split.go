@@ -54,7 +54,9 @@ func (s *splitter) split(limit int) []chunk {
 			chunks = append(chunks, c)
 			sep = ""
 		} else {
-			sep += c.body
+			p := &pen{is: plainNotation{short: true}, doc: s.doc, silent: true}
+			p.span(c.from, c.to, false)
+			sep += p.finish()
 		}
 		if limit > 0 && len(chunks) == limit {
 			break
@@ -74,6 +76,9 @@ func (s *splitter) fill(from pos) (chunk, pos) {
 		if end = s.run(from); !end.ok {
 			end = s.force(from)
 		}
+	}
+	if end.at.span == 0 && end.at.off == 0 && end.at.line < len(s.doc.lines) {
+		end.sep = s.between(end.at.line)
 	}
 	s.restore(end.state)
 	c := chunk{from: from, to: end.end, head: s.repeats(from), bare: s.bare, after: end.sep, last: s.leaf}
@@ -122,6 +127,14 @@ func (s *splitter) run(from pos) cut {
 	return cut{ok: true, at: end, end: end, state: s.save()}
 }
 
+// between returns the white space before line i.
+func (s *splitter) between(i int) string {
+	if s.doc.lines[i-1].leaf != s.doc.lines[i].leaf && s.doc.lines[i].gap > 1 {
+		return "\n\n"
+	}
+	return "\n"
+}
+
 // lineEnd notes the border behind a line.
 func (s *splitter) lineEnd(i int) {
 	next := i + 1
@@ -129,12 +142,8 @@ func (s *splitter) lineEnd(i int) {
 		return
 	}
 	a, b := &s.doc.lines[i], &s.doc.lines[next]
-	sep := "\n"
-	if a.leaf != b.leaf && b.gap > 1 {
-		sep = "\n\n"
-	}
 	at := pos{line: next}
-	c := cut{ok: true, at: at, end: at, sep: sep, state: s.save()}
+	c := cut{ok: true, at: at, end: at, state: s.save()}
 	switch {
 	case a.leaf == b.leaf && a.leaf.kind == table && i <= a.leaf.head+1 && !s.bare:
 		return // a header without a row
@@ -169,57 +178,61 @@ func (s *splitter) fillLine(at pos) bool {
 	return true
 }
 
-// fillWord writes the next word with the white space behind it and returns its length, 0 when it didn't fit.
+// fillWord writes the next word, or the white space before it, and returns its length, 0 when it didn't fit. In
+// code white space belongs to the word before it.
 func (s *splitter) fillWord(l *leaf, sp *span, at pos) int {
 	rest := sp.text[at.off:]
 	before := s.save()
-	if lead := spaces(rest); lead > 0 && !l.fenced() && sp.kind != atomSpan {
-		s.border(at, at.off, lead, rest, before)
-		s.write(l, sp, rest[:lead])
-		return lead
-	}
-	word, space := s.word(sp, rest)
-	// No unit makes less than one out of four bytes.
-	if s.budget == 0 || word/4 <= s.budget {
-		s.write(l, sp, rest[:word])
-	}
-	if s.budget > 0 && (word/4 > s.budget || !s.fits()) {
+	refuse := func() int {
 		s.restore(before)
 		s.over = cut{ok: true, at: at, end: at, state: before}
 		return 0
 	}
-	if space == 0 {
-		return word
-	}
-	if l.fenced() {
-		s.write(l, sp, rest[word:word+space])
-		if !s.fits() {
-			s.restore(before)
-			s.over = cut{ok: true, at: at, end: at, state: before}
-			return 0
+	if n := gap(rest); n > 0 && !l.fenced() && sp.kind != atomSpan {
+		if s.border(at, at.off, n, before) && sentenceEnds(sp.text[:at.off]) {
+			s.stop = s.last
 		}
+		if s.write(l, sp, rest[:n]); !s.fits() {
+			return refuse()
+		}
+		return n
 	}
-	c := s.border(at, at.off+word, space, rest[word:], s.save())
-	if c && !l.fenced() && sentenceEnds(rest[:word]) {
-		s.stop = s.last
+	word := s.word(sp, rest)
+	if s.budget > 0 && word/4 > s.budget { // no unit makes less than one out of four bytes
+		return refuse()
 	}
-	if !l.fenced() {
-		s.write(l, sp, rest[word:word+space])
+	if s.write(l, sp, rest[:word]); !s.fits() {
+		return refuse()
 	}
-	return word + space
+	if n := gap(rest[word:]); n > 0 && l.fenced() {
+		if s.write(l, sp, rest[word:word+n]); !s.fits() {
+			return refuse()
+		}
+		s.border(at, at.off+word, n, s.save())
+		word += n
+	}
+	return word
 }
 
-// border notes the place between two words: white space of size bytes at offset from of the span at at, which is
-// the start of text. It tells whether a chunk can end there.
-func (s *splitter) border(at pos, from, size int, text string, state penState) bool {
-	if s.budget == 0 || at == s.first && from == at.off || !s.fits() || touching(text[size-1:size], text[size:]) {
-		return false
+// gap returns the length of the white space at the start of text that a chunk can end at: not the part that a
+// combining character behind it belongs to.
+func gap(text string) int {
+	n := min(spaces(text), 64)
+	if n > 0 && touching(text[n-1:n], text[n:]) {
+		n--
 	}
+	return n
+}
+
+// border notes the place between two words: white space of size bytes at offset from of the span at at. It tells
+// whether a chunk can end there.
+func (s *splitter) border(at pos, from, size int, state penState) bool {
 	l := s.doc.lines[at.line].leaf
-	if l.kind == table && !s.bare {
+	switch {
+	case s.budget == 0, at == s.first && from == at.off, l.kind == table && !s.bare:
 		return false
 	}
-	c := cut{ok: true, state: state, sep: text[:size]}
+	c := cut{ok: true, state: state, sep: s.doc.lines[at.line].spans[at.span].text[from : from+size]}
 	c.end = pos{line: at.line, span: at.span, off: from}
 	c.at = s.doc.next(pos{line: at.line, span: at.span, off: from + size})
 	if l.fenced() {
@@ -240,30 +253,24 @@ func spaces(text string) int {
 	return n
 }
 
-// word returns the length of the first word of text and of the spaces behind it. White space at the start is
-// part of the word. An atom is one word.
-func (s *splitter) word(sp *span, text string) (word, space int) {
+// word returns the length of the first word of text, with white space before it. An atom is one word.
+func (s *splitter) word(sp *span, text string) int {
 	if sp.kind == atomSpan && !s.bare {
-		return len(text), 0
+		return len(text)
 	}
 	end := len(text)
 	if s.budget > 0 {
 		end = min(end, 4*s.budget+4)
 	}
-	for word < end && isSpace(text[word]) {
-		word++
+	n := spaces(text[:end])
+	for n < end && (!isSpace(text[n]) || gap(text[n:]) == 0) {
+		n++
 	}
-	for word < end && !isSpace(text[word]) {
-		word++
+	s.work += n
+	if n == end && end < len(text) {
+		return len(text) // too long in any unit
 	}
-	s.work += word
-	if word == end && end < len(text) {
-		return len(text), 0 // too long in any unit
-	}
-	for word+space < len(text) && isSpace(text[word+space]) && space < 64 {
-		space++
-	}
-	return word, space
+	return n
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' }
@@ -310,7 +317,7 @@ func (s *splitter) inside() cut {
 	if sp.kind == atomSpan && !s.bare {
 		return cut{}
 	}
-	word, _ := s.word(sp, sp.text[at.off:])
+	word := s.word(sp, sp.text[at.off:])
 	room := s.budget - s.total()
 	rest := runes(sp.text[at.off:at.off+word], room+1)
 	var end cut
@@ -425,7 +432,7 @@ func (s *splitter) force(from pos) cut {
 	}
 	if from.span >= len(ln.spans) {
 		next := pos{line: from.line + 1}
-		return cut{ok: true, at: next, end: next, sep: "\n", state: s.save()}
+		return cut{ok: true, at: next, end: next, state: s.save()}
 	}
 	sp := &ln.spans[from.span]
 	at := from
@@ -440,9 +447,5 @@ func (s *splitter) force(from pos) cut {
 		at.off += size
 	}
 	next := s.doc.next(at)
-	c := cut{ok: true, at: next, end: at, state: s.save()}
-	if next.line > from.line {
-		c.sep = "\n"
-	}
-	return c
+	return cut{ok: true, at: next, end: at, state: s.save()}
 }

@@ -30,6 +30,67 @@ func TestSplit_Property_Lossless(t *testing.T) {
 	})
 }
 
+// Outside of lists, quotes and tables the chunks and the white space between them are the whole, to the byte.
+func TestSplit_Property_ChunksAndBordersAreTheWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var blocks []string
+		for range rapid.IntRange(1, 6).Draw(t, "blocks") {
+			if rapid.Bool().Draw(t, "code") {
+				lines := rapid.SliceOfN(rapid.SampledFrom([]string{"", "x := 1", "\tindented  twice", strings.Repeat("long ", 20)}), 1, 9).Draw(t, "lines")
+				blocks = append(blocks, Fence("go", strings.Join(lines, "\n")+"\nend"))
+				continue
+			}
+			blocks = append(blocks, genPhrase(t, 40)+".")
+		}
+		traits := genTraits(t)
+		r := newRenderer(tidy(strings.Join(blocks, "\n\n")), traits)
+		for _, ln := range r.doc.lines {
+			if len(ln.leaf.path) > 0 {
+				t.Skip("a list by chance")
+			}
+		}
+		if r.budget == 0 {
+			return
+		}
+		short := traits.Dialect != platforms.Plain && traits.Dialect != platforms.SignalStyles
+		part := func(from, to pos) string {
+			p := &pen{is: plainNotation{short: short}, doc: r.doc}
+			p.span(from, to, false)
+			return p.finish()
+		}
+		var all string
+		for _, c := range r.split(0) {
+			all += c.sep + part(c.from, c.to)
+		}
+		if whole := part(pos{}, r.doc.end()); strings.TrimSpace(all) != strings.TrimSpace(whole) {
+			t.Fatalf("%+v\ngot  %q\nwant %q", traits, all, whole)
+		}
+	})
+}
+
+func TestSplit_Property_NeverInsideAGrapheme(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		soup := rapid.SliceOfN(rapid.SampledFrom([]string{
+			"👩‍👩‍👧‍👦", "🇩🇪", "🇫", "e\u0301", "**", "\u0301", " ", " ", "x", "👍🏽", "\u200d", "日", "각", "\u1100", "\u1161", "`", "नि", "<",
+		}), 1, 120).Draw(t, "soup")
+		traits := genTraits(t)
+		source := tidy("a" + strings.Join(soup, ""))
+		r := newRenderer(source, traits)
+		whole := shown(r.doc, pos{}, r.doc.end())
+		all := ""
+		for _, c := range r.split(0) {
+			all += c.sep
+			if err := checkBorder(whole, len(all), r.budget/2); err != nil {
+				t.Fatalf("%+v %q: %v", traits, source, err)
+			}
+			all += shown(r.doc, c.from, c.to)
+		}
+		if all != whole {
+			t.Fatalf("%+v\ngot  %q\nwant %q", traits, all, whole)
+		}
+	})
+}
+
 // The Markdown of a chunk shows what the chunk shows: read again, it has the same words.
 func TestRender_Property_MarkdownOfAChunkShowsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -119,7 +180,9 @@ func TestSplit_PrefersBlocksThenLinesThenSentencesThenWords(t *testing.T) {
 		{"words", "aaaa bbbb cccc dddd eeee", 16, []string{"aaaa bbbb cccc", "dddd eeee"}},
 		{"inside of a word", strings.Repeat("x", 40), 16, []string{strings.Repeat("x", 16), strings.Repeat("x", 16), strings.Repeat("x", 8)}},
 		{"a title stays with its text", long(50) + "\n\n# Title\n\n" + long(40), 64, []string{long(50), "Title\n\n" + long(40)}},
-		{"flags", strings.Repeat("🇩🇪", 10), 16, []string{strings.Repeat("🇩🇪", 8), strings.Repeat("🇩🇪", 2)}},
+		{"flags", strings.Repeat("🇩🇪", 10), 17, []string{strings.Repeat("🇩🇪", 8), strings.Repeat("🇩🇪", 2)}},
+		{"flags with markup inside", strings.Repeat("🇩**🇪**", 10), 17, []string{strings.Repeat("🇩🇪", 8), strings.Repeat("🇩🇪", 2)}},
+		{"accent on a space", "aaaaaaaa bbbbbb \u0301cccc", 16, []string{"aaaaaaaa", "bbbbbb \u0301cccc"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -218,7 +281,6 @@ func TestSplit_Signal27000CharactersInFourMessages(t *testing.T) {
 		source += fmt.Sprintf("fmt.Println(%d, \"🚀\")\n", i)
 	}
 	source += "```\n"
-	source = source[:len(source)-0]
 	require.InDelta(t, 27000, Length(source, platforms.UTF16), 4000)
 
 	traits := real[platforms.SignalStyles]
