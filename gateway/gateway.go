@@ -86,6 +86,7 @@ type Gateway struct {
 // everything that was opened is closed again.
 func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	g = &Gateway{opt: opt, log: opt.Log, now: opt.Now}
+	opened := g // what is returned on an error is nil
 	if g.now == nil {
 		g.now = time.Now
 	}
@@ -93,7 +94,7 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	g.config.Store(opt.Config)
 	defer func() {
 		if err != nil {
-			g.close()
+			opened.close()
 		}
 	}()
 	catalogs, err := locales.New(locales.Options{Overlay: opt.Paths.Locales, Problem: func(err error) {
@@ -189,6 +190,7 @@ func (g *Gateway) buildCore() {
 		Mode: g.busyMode, Ack: func() bool { return g.cfg().Display.BusyAck },
 		Freshness: func() time.Duration { return g.cfg().Agent.AutoContinue },
 		MaxActive: func() int { return g.cfg().MaxConcurrentSessions },
+		MaxText:   func() int64 { return int64(g.cfg().Gateway.MaxMessage) },
 		Stranger:  g.stranger, QueueMax: g.cfg().Gateway.MaxPending, Log: g.log, Now: g.now,
 	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"herald/gateway"
 	"herald/gateway/config"
+	"herald/platforms"
 	"herald/sessions/lock"
 	"herald/sessions/sqlite"
 	"herald/tools/redact"
@@ -84,7 +85,8 @@ func startError(err error) error {
 		return coded{err, exitConfig}
 	}
 	var corrupt *sqlite.CorruptError
-	if errors.As(err, &corrupt) {
+	var setting *platforms.StartError
+	if errors.As(err, &corrupt) || errors.As(err, &setting) {
 		return coded{err, exitConfig}
 	}
 	return err
