@@ -258,10 +258,15 @@ func (l *lane) settleUnknown(row *sessions.OutboxRow, se *platforms.SendError) {
 		}
 		w.opt.Log.Warn().Int64("outbox", int64(row.ID)).Err(err).Msg("could not find out whether a message arrived")
 	}
+	if row.Kind == sessions.OutNotice && row.Attempts < noticeAttempts {
+		// It tells why something is missing: said twice it does no harm, not said it leaves people in the dark.
+		l.retry(row, now.Add(backoff(row.Attempts)), se, nil)
+		return
+	}
 	row.State, row.Error = sessions.OutUnknown, se.Error()
 	var notice *sessions.OutboxRow
 	switch row.Kind {
-	case sessions.OutFinal, sessions.OutPrompt, sessions.OutSend:
+	case sessions.OutFinal, sessions.OutPrompt, sessions.OutSend, sessions.OutControl:
 		text, button := w.opt.Texts.Unknown(row.Message.Address, row.Kind, row.ID)
 		notice = &sessions.OutboxRow{Lane: row.Lane, Kind: sessions.OutNotice, Turn: row.Turn, Session: row.Session,
 			Message: platforms.Outgoing{Address: row.Message.Address, Text: w.text(row.Message.Address, text)}}

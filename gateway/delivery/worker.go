@@ -21,6 +21,8 @@ const (
 	// backoffFirst and backoffMax bound the wait after a passing failure.
 	backoffFirst = time.Second
 	backoffMax   = time.Minute
+	// noticeAttempts is how often a line of Herald's own may be tried whose outcome stays unknown.
+	noticeAttempts = 3
 	// floodLimit is how many refusals in a row end the live edits of one message (spec 1.10).
 	floodLimit = 3
 )
