@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -105,6 +106,13 @@ func (s *service) texts() []string {
 	return out
 }
 
+// made returns the calls so far.
+func (s *service) made() []call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.calls)
+}
+
 // lookup finds the one adapter of a test.
 type lookup struct{ adapter platforms.Adapter }
 
@@ -203,11 +211,11 @@ func TestWorker_HonoursRetryAfterAlsoAfterARestart(t *testing.T) {
 		b.post(other)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		require.Len(t, s.calls, 1, "the gate is shut for the whole address")
+		require.Len(t, s.made(), 1, "the gate is shut for the whole address")
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Equal(t, []string{"patient", "another one"}, s.texts())
-		require.GreaterOrEqual(t, s.calls[1].at.Sub(began), 30*time.Second)
+		require.GreaterOrEqual(t, s.made()[1].at.Sub(began), 30*time.Second)
 	})
 }
 
@@ -221,8 +229,8 @@ func TestWorker_SurfacesAnUnknownOutcomeOnce(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"fragile", fmt.Sprintf("in doubt %d", row.ID)}, s.texts())
 		require.Equal(t, sessions.OutUnknown, b.row(row.ID).State)
-		require.Equal(t, delivery.ResendData(row.ID), s.calls[1].out.Buttons[0][0].Data)
-		id, ok := delivery.ParseResend(s.calls[1].out.Buttons[0][0].Data)
+		require.Equal(t, delivery.ResendData(row.ID), s.made()[1].out.Buttons[0][0].Data)
+		id, ok := delivery.ParseResend(s.made()[1].out.Buttons[0][0].Data)
 		require.True(t, ok)
 		resend := func() (again *sessions.OutboxRow, err error) {
 			err = b.store.Update(t.Context(), sessions.EdgeCommand, func(tx sessions.Tx) error {
@@ -249,7 +257,7 @@ func TestWorker_RepeatsWhatCanNotDouble(t *testing.T) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			require.Equal(t, []string{"once"}, s.texts())
-			require.Len(t, s.calls, 2)
+			require.Len(t, s.made(), 2)
 		})
 	})
 	t.Run("an edit", func(t *testing.T) {
@@ -273,7 +281,7 @@ func TestWorker_RepeatsWhatCanNotDouble(t *testing.T) {
 			synctest.Wait()
 			require.Equal(t, []string{"found"}, s.texts())
 			require.Equal(t, sessions.OutSent, b.row(row.ID).State)
-			require.Len(t, s.calls, 1)
+			require.Len(t, s.made(), 1)
 		})
 	})
 }
@@ -321,7 +329,7 @@ func TestWorker_DeadTargets(t *testing.T) {
 		b.post(notice)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.Len(t, s.calls, 1, "a dead chat is not asked again")
+		require.Len(t, s.made(), 1, "a dead chat is not asked again")
 		require.Equal(t, sessions.OutFailed, b.row(notice.ID).State)
 		require.NoError(t, b.store.Update(t.Context(), sessions.EdgeAccept, func(tx sessions.Tx) error { return b.w.Revive(tx, place) }))
 		b.post(final("back"))
@@ -373,9 +381,9 @@ func TestLive_GivesWayToGates(t *testing.T) {
 			time.Sleep(time.Second)
 			synctest.Wait()
 		}
-		require.Len(t, s.calls, 4)
-		for i := 2; i < len(s.calls); i++ {
-			require.GreaterOrEqual(t, s.calls[i].at.Sub(s.calls[i-1].at), 10*time.Second, "P8")
+		require.Len(t, s.made(), 4)
+		for i := 2; i < len(s.made()); i++ {
+			require.GreaterOrEqual(t, s.made()[i].at.Sub(s.made()[i-1].at), 10*time.Second, "P8")
 		}
 		live.End()
 		done := final("the end")
