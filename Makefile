@@ -44,8 +44,9 @@ lint: compiler ## gofmt, vet, staticcheck, module checks, the dead-code gate
 	go mod tidy -diff
 	.ci/deadcode
 
-bench: build ## start, idle, latency, load, sessions, soak and crash phases against the fakes
-	go run -tags $(TAGS) ./cmd/heraldbench -cmd 'bin/herald run'
+bench: build ## start, idle, latency, load, sessions, crash and soak phases against the fakes; BENCH=-help shows what can be set
+	go build -tags $(TAGS) -o bin/heraldbench ./cmd/heraldbench
+	bin/heraldbench -cmd 'bin/herald run' $(BENCH)
 
 compiler:
 	@command -v cc >/dev/null 2>&1 || .ci/need gcc libc6-dev
