@@ -26,6 +26,7 @@ func (anthropicAPI) read(r *http.Request, body []byte) (Request, error) {
 	}
 	var in struct {
 		Model     string          `json:"model"`
+		Stream    bool            `json:"stream"`
 		MaxTokens int             `json:"max_tokens"`
 		System    json.RawMessage `json:"system"`
 		Messages  []struct {
@@ -42,7 +43,7 @@ func (anthropicAPI) read(r *http.Request, body []byte) (Request, error) {
 	if in.Model == "" || in.MaxTokens <= 0 || len(in.Messages) == 0 {
 		return Request{}, fmt.Errorf("model, max_tokens and messages are required")
 	}
-	q := Request{API: "anthropic", Path: r.URL.Path, Key: r.Header.Get("X-Api-Key"), Body: body, Model: in.Model, System: contentText(in.System)}
+	q := Request{API: "anthropic", Path: r.URL.Path, Key: r.Header.Get("X-Api-Key"), Body: body, Model: in.Model, System: contentText(in.System), stream: in.Stream}
 	last := "assistant"
 	open := map[string]bool{}
 	for i, m := range in.Messages {

@@ -17,6 +17,7 @@ func (openaiAPI) name() string { return "openai" }
 func (openaiAPI) read(r *http.Request, body []byte) (Request, error) {
 	var in struct {
 		Model    string `json:"model"`
+		Stream   bool   `json:"stream"`
 		Messages []struct {
 			Role       string          `json:"role"`
 			Content    json.RawMessage `json:"content"`
@@ -41,7 +42,7 @@ func (openaiAPI) read(r *http.Request, body []byte) (Request, error) {
 	if in.Model == "" || len(in.Messages) == 0 {
 		return Request{}, fmt.Errorf("model and messages are required")
 	}
-	q := Request{API: "openai", Path: r.URL.Path, Key: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), Body: body, Model: in.Model}
+	q := Request{API: "openai", Path: r.URL.Path, Key: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), Body: body, Model: in.Model, stream: in.Stream}
 	open := map[string]bool{}
 	for i, m := range in.Messages {
 		text := contentText(m.Content)

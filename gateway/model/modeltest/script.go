@@ -92,6 +92,8 @@ type Request struct {
 	System   string
 	Messages []model.Message
 	Tools    []string
+
+	stream bool
 }
 
 // LastUser returns the text of the newest user message, "" when there is none.

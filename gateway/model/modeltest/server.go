@@ -255,7 +255,7 @@ func (s *Script) write(w http.ResponseWriter, r *http.Request, a api, q Request,
 			panic(http.ErrAbortHandler)
 		}
 		return
-	case reply.NoStream || !streams(q.Body):
+	case reply.NoStream || !q.stream:
 		w.Header().Set("Content-Type", "application/json")
 		s.bytes(w, r, reply, a.whole(q, reply))
 		return
@@ -311,13 +311,6 @@ func flush(w http.ResponseWriter) {
 	if f, ok := w.(http.Flusher); ok {
 		f.Flush()
 	}
-}
-
-func streams(body []byte) bool {
-	var q struct {
-		Stream bool `json:"stream"`
-	}
-	return json.Unmarshal(body, &q) == nil && q.Stream
 }
 
 // words cuts a text into pieces, each a word with the space behind it.
