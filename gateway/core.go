@@ -242,7 +242,8 @@ func (g *Gateway) display(at platforms.Address, o sessions.Options) turn.Display
 	out := turn.Display{
 		Streaming: d.Streaming, EditInterval: cfg.Streaming.EditInterval, EditThreshold: cfg.Streaming.Buffer, Cursor: cfg.Streaming.Cursor,
 		Typing: p.Typing, Progress: d.ToolProgress, PreviewLength: d.PreviewLength, Cleanup: d.Cleanup, Interim: d.Interim,
-		ReplyTo: p.ReplyTo, Reasoning: d.ShowReasoning,
+		ReplyTo: p.ReplyTo, Reasoning: d.ShowReasoning, ReasoningForm: d.ReasoningStyle, Separate: d.ToolGrouping == "separate",
+		Memory: d.MemoryNotices,
 	}
 	if adapter, ok := g.accounts.Adapter(at.AccountOf()); ok {
 		if own := adapter.Traits().EditInterval; own > 0 {
@@ -269,15 +270,27 @@ func (g *Gateway) settings() turn.Settings {
 	limits.Compaction = agent.Compaction{Enabled: cfg.Compression.Enabled, Threshold: cfg.Compression.Threshold,
 		SmallThreshold: limits.Compaction.SmallThreshold, SmallWindow: limits.Compaction.SmallWindow,
 		ThresholdTokens: cfg.Compression.ThresholdTok, ProtectFirst: cfg.Compression.ProtectFirst,
-		ProtectLast: cfg.Compression.ProtectLast, MaxAttempts: cfg.Compression.MaxAttempts}
+		ProtectLast: cfg.Compression.ProtectLast, MaxAttempts: cfg.Compression.MaxAttempts, MinTailUser: cfg.Compression.MinTailUser,
+		SummaryTimeout: cfg.Compression.ContextTimeout, SummaryTotal: cfg.Compression.ContextTotal}
+	if cfg.Compression.TailMode == "lean" {
+		limits.Compaction.TargetRatio = cfg.Compression.TargetRatio
+	}
+	limits.Guardrails = guardrailsOf(cfg.Tools.Guardrails)
+	recent := cfg.Gateway.TrustRecentAge
+	if !cfg.Gateway.TrustRecent {
+		recent = 0
+	}
 	return turn.Settings{
 		Limits: limits, IdleLimit: cfg.Agent.Timeout, IdleWarning: cfg.Agent.TimeoutWarning, StallNotice: cfg.Agent.StallTimeout,
 		Reasoning: cfg.Model.Reasoning, MaxAttempts: cfg.Agent.MaxCrashes, MaxInboundLen: int(cfg.Gateway.MaxMessage),
 		MaxMedia: int64(cfg.Gateway.MaxInboundMedia), MediaDir: filepath.Join(g.opt.Paths.Media, "in"),
 		Media: turn.MediaPolicy{
 			Roots: []string{g.opt.Paths.Media}, AllowDirs: cfg.Gateway.MediaAllowDirs, Strict: cfg.Gateway.StrictMedia,
-			Recent: cfg.Gateway.TrustRecentAge, Denied: g.protected,
+			Recent: recent, Denied: g.protected,
 		},
+		ShowNarration: !cfg.FilterSilence, HideWarnings: cfg.Display.HideWarnings, CompactNotices: cfg.Compression.Progress,
+		NudgeEvery: cfg.Memory.NudgeInterval, MaxRows: cfg.Sessions.MaxResumeMessages, Timestamps: cfg.Gateway.Timestamps,
+		Pause: pauseOf(cfg.HumanDelay), Footer: footerOf(cfg.Display.RuntimeFooter),
 	}
 }
 

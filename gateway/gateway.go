@@ -64,6 +64,7 @@ type Gateway struct {
 	env      sandbox.Environment
 	bus      *tools.Bus
 	catalog  *catalog
+	toolLog  *toolLog
 	memory   *memory.Store
 	models   *models
 	gate     *access.Gate
@@ -164,10 +165,13 @@ func (g *Gateway) listen() error {
 func (g *Gateway) buildCore() {
 	g.worker = delivery.New(delivery.Options{Store: g.store, Adapters: g.accounts, Texts: g.texts, Observer: g.metrics, Log: g.log, Now: g.now})
 	journal := &turn.Journal{}
+	g.toolLog = &toolLog{path: filepath.Join(g.opt.Paths.Logs, "tool_calls.log"), clean: g.opt.Redactor.String, log: g.log}
 	g.bus = g.catalog.bus(journal)
 	g.runner = turn.NewRunner(turn.Services{
 		Store: g.store, Bus: g.bus, Catalog: g.catalog, Outbox: g.worker, Adapters: g.accounts, Texts: g.texts,
 		Model: g.models.get, Prompt: g.prompt, Display: g.display, Settings: g.settings, Origin: g.origin, Dir: g.dir,
+		Channel: g.channel, Reminder: g.reminder, ToolLog: g.toolLog.write,
+		CacheSize: g.cfg().Agent.CacheSize, CacheIdle: g.cfg().Agent.CacheIdle,
 		Compacted: func(s sessions.ID) { g.catalog.files.Forget(string(s)) },
 		Redact:    g.opt.Redactor.String, Profile: g.opt.Profile, Metrics: g.metrics, Log: g.log, Now: g.now,
 	})
@@ -289,6 +293,9 @@ func (g *Gateway) close() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		_ = g.bus.Close(ctx)
 		cancel()
+	}
+	if g.toolLog != nil {
+		g.toolLog.close()
 	}
 	if g.env != nil {
 		_ = g.env.Close()

@@ -188,5 +188,9 @@ func (m *models) summarise(ctx context.Context, override string, rows []sessions
 	if err != nil {
 		return "", err
 	}
-	return agent.Summarise(ctx, chosen, rows, focus)
+	text, err := agent.Summarise(ctx, chosen, rows, focus)
+	if err != nil || len(rows) == 0 {
+		return text, err
+	}
+	return strings.TrimSpace(text + "\n\n" + m.g.reminder(ctx, rows[0].Session)), nil
 }

@@ -105,6 +105,24 @@ func (t *texts) MediaRefused(at platforms.Address, name, reason string) string {
 	return "⚠️ " + t.say(at, "attachment.upload_failed", locales.Str("name", format.EscapeMarkdown(name)), locales.Str("reason", format.EscapeMarkdown(reason)))
 }
 
+func (t *texts) Compacting(at platforms.Address) string {
+	return "🗜 " + t.say(at, "turn.compacting")
+}
+
+func (t *texts) Compacted(at platforms.Address, before, after int) string {
+	return "🗜 " + t.say(at, "turn.compacted", locales.Int("before", before), locales.Int("after", after))
+}
+
+func (t *texts) Remembered(at platforms.Address, text string) string {
+	return "💾 " + t.say(at, "progress.memory", locales.Str("text", text))
+}
+
+func (t *texts) Looped(at platforms.Address, tool string) string {
+	return "⚠️ " + t.say(at, "turn.loop", locales.Str("tool", format.Code(tool)))
+}
+
+func (t *texts) Thought(at platforms.Address) string { return t.say(at, "progress.thinking") }
+
 func (t *texts) AskOther(at platforms.Address) string { return t.say(at, "clarify.choose") }
 
 func (t *texts) AskAnswered(at platforms.Address, question, answer string) string {

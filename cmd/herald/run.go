@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/gateway"
+	"herald/gateway/admin"
 	"herald/gateway/config"
 	"herald/platforms"
 	"herald/sessions/lock"
@@ -104,7 +105,7 @@ func openLog(cfg *config.Config, paths config.Paths, secrets *redact.Redactor) (
 	}
 	out, done := screen, func() {}
 	if cfg.Log.File {
-		file, err := openRotating(filepath.Join(paths.Logs, "herald.log"), int64(cfg.Log.MaxMB)<<20)
+		file, err := admin.OpenRotating(filepath.Join(paths.Logs, "herald.log"), int64(cfg.Log.MaxMB)<<20)
 		if err != nil {
 			return zerolog.Nop(), nil, fmt.Errorf("log file: %w (make %s writable, or set log.file to false)", err, paths.Logs)
 		}

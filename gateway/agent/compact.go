@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"herald/gateway/model"
 	"herald/sessions"
@@ -20,6 +21,12 @@ type Compaction struct {
 	ThresholdTokens int
 	// ProtectFirst and ProtectLast rows are never summarised.
 	ProtectFirst, ProtectLast int
+	// TargetRatio is the share of the threshold that the newest rows may take; fewer than ProtectLast of them are
+	// then kept. 0 keeps all of ProtectLast. MinTailUser messages of people stay in any case.
+	TargetRatio float64
+	MinTailUser int
+	// SummaryTimeout bounds one summary, SummaryTotal all those of a turn together; 0 leaves the time to the model.
+	SummaryTimeout, SummaryTotal time.Duration
 	// MaxAttempts bounds forced compactions after the provider said that the request is too long.
 	MaxAttempts int
 }
@@ -27,7 +34,8 @@ type Compaction struct {
 // DefaultCompaction returns the documented defaults.
 func DefaultCompaction() Compaction {
 	return Compaction{Enabled: true, Threshold: 0.50, SmallThreshold: 0.75, SmallWindow: 512_000, ThresholdTokens: 256_000,
-		ProtectFirst: 3, ProtectLast: 20, MaxAttempts: 3}
+		ProtectFirst: 3, ProtectLast: 20, TargetRatio: 0.20, MinTailUser: 1, SummaryTimeout: 2 * time.Minute, SummaryTotal: 10 * time.Minute,
+		MaxAttempts: 3}
 }
 
 // limit returns the number of input tokens at which a conversation is shortened.
@@ -41,6 +49,28 @@ func (c Compaction) limit(window int) int {
 		n = min(n, c.ThresholdTokens)
 	}
 	return n
+}
+
+// tail returns how many of the newest rows stay.
+func (c Compaction) tail(rows []sessions.Message, window int) int {
+	last := min(c.ProtectLast, len(rows))
+	if c.TargetRatio > 0 {
+		room := int(c.TargetRatio * float64(c.limit(window)))
+		for n := range last {
+			if room -= Estimate(rows[len(rows)-1-n : len(rows)-n]); room < 0 {
+				last = n
+				break
+			}
+		}
+	}
+	people := 0
+	for i := len(rows) - 1; i >= 0 && people < c.MinTailUser; i-- {
+		if rows[i].Role == sessions.User && rows[i].Kind != sessions.KindSteer && rows[i].Kind != sessions.KindSummary {
+			people++
+			last = max(last, len(rows)-i)
+		}
+	}
+	return last
 }
 
 // keepShort compacts when the next request would be over the threshold.
@@ -113,7 +143,7 @@ func PlanSpan(rows []sessions.Message, first, last int) (span Span, ok bool) {
 // has said that the request does not fit.
 func (r *run) shorten(ctx context.Context, forced bool) error {
 	c := r.loop.Limits.Compaction
-	first, last := c.ProtectFirst, c.ProtectLast
+	first, last := c.ProtectFirst, c.tail(r.rows, r.loop.Model.Info().Context)
 	if forced {
 		last = max(2, last>>r.compact)
 		first = 0
@@ -126,8 +156,14 @@ func (r *run) shorten(ctx context.Context, forced bool) error {
 		return &model.Error{Kind: model.ContextLength, Provider: r.loop.Model.Info().Provider,
 			Err: fmt.Errorf("the newest messages alone are too long for the model")}
 	}
-	summary, err := Summarise(ctx, r.loop.Model, span.Old, "")
-	if err != nil {
+	if !forced && !r.in.Cooldown.Cold(r.in.Now()) {
+		return nil // the last summary failed a moment ago, and the provider has not refused yet
+	}
+	if notifier, ok := r.turn.(Notifier); ok {
+		notifier.Compacting()
+	}
+	summary, err := r.summary(ctx, span.Old, forced)
+	if err != nil || summary == "" {
 		return err
 	}
 	rows, err := r.turn.Compact(ctx, span.UpTo, span.Keep, summary)
@@ -138,28 +174,76 @@ func (r *run) shorten(ctx context.Context, forced bool) error {
 	return nil
 }
 
+// Notifier is a Turn that wants to know when a summary begins, which may take a while.
+type Notifier interface{ Compacting() }
+
+// summary makes the summary within its time. When the model can't make one, a plain list takes its place where the
+// request has to become shorter; elsewhere it is empty and the conversation stays as it is for a while.
+func (r *run) summary(ctx context.Context, rows []sessions.Message, forced bool) (string, error) {
+	c := r.loop.Limits.Compaction
+	limit := c.SummaryTimeout
+	if c.SummaryTotal > 0 {
+		left := max(c.SummaryTotal-r.summing, time.Millisecond)
+		if limit == 0 || left < limit {
+			limit = left
+		}
+	}
+	call, cancel := ctx, context.CancelFunc(func() {})
+	if limit > 0 {
+		call, cancel = context.WithTimeout(ctx, limit)
+	}
+	began := r.in.Now()
+	text, ok := ask(call, r.loop.Model, rows, "")
+	cancel()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	r.summing += r.in.Now().Sub(began)
+	r.in.Cooldown.Note(ok, r.in.Now())
+	switch {
+	case ok:
+		return text, nil
+	case forced:
+		return plain(rows), nil
+	}
+	return "", nil
+}
+
 const summaryHeader = "[Summary of the earlier conversation, made by Herald to save space. The full text is kept and can be searched.]\n"
 
 // Summarise asks the model for a summary of rows, with an optional focus. When the model can't (an error,
 // an empty answer, the demo), a plain list of what was said takes its place: compaction never loses the
 // turn. Only the end of ctx is an error.
 func Summarise(ctx context.Context, m model.Model, rows []sessions.Message, focus string) (string, error) {
-	if m.Info().Provider != "demo" {
-		ask := "Summarise the conversation below for yourself, so that you can go on without it. Keep exact names, paths, numbers, commands, decisions, open questions and what the user wants. Be brief. Do not answer it."
-		if focus != "" {
-			ask += " Pay most attention to: " + focus
-		}
-		text := clip(listing(rows, 4000), m.Info().Context*3)
-		resp, err := m.Stream(ctx, model.Request{System: ask, Messages: []model.Message{{Role: "user", Text: text}}, MaxOutput: 2000}, func(model.Delta) {})
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
-		}
-		if err == nil && strings.TrimSpace(resp.Text) != "" {
-			return summaryHeader + strings.TrimSpace(resp.Text), nil
-		}
+	text, ok := ask(ctx, m, rows, focus)
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
 	}
-	return summaryHeader + clip(listing(rows, 160), 8000), nil
+	if !ok {
+		text = plain(rows)
+	}
+	return text, nil
 }
+
+// ask lets the model summarise. ok is false when it could not. The demo writes a plain list, which is its best.
+func ask(ctx context.Context, m model.Model, rows []sessions.Message, focus string) (text string, ok bool) {
+	if m.Info().Provider == "demo" {
+		return plain(rows), true
+	}
+	ask := "Summarise the conversation below for yourself, so that you can go on without it. Keep exact names, paths, numbers, commands, decisions, open questions and what the user wants. Be brief. Do not answer it."
+	if focus != "" {
+		ask += " Pay most attention to: " + focus
+	}
+	all := clip(listing(rows, 4000), m.Info().Context*3)
+	resp, err := m.Stream(ctx, model.Request{System: ask, Messages: []model.Message{{Role: "user", Text: all}}, MaxOutput: 2000}, func(model.Delta) {})
+	if err != nil || strings.TrimSpace(resp.Text) == "" {
+		return "", false
+	}
+	return summaryHeader + strings.TrimSpace(resp.Text), true
+}
+
+// plain is a summary without a model: what was said, shortened.
+func plain(rows []sessions.Message) string { return summaryHeader + clip(listing(rows, 160), 8000) }
 
 // listing writes rows as lines, each cut at max characters.
 func listing(rows []sessions.Message, most int) string {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"herald/gateway/model"
 	"herald/sessions"
@@ -63,6 +65,14 @@ type Input struct {
 	RunAgain func(name string) bool
 	// Calls is the journal of a resumed turn's tool calls; nil for a fresh turn.
 	Calls []sessions.CallRow
+	// ReadOnly tells which tools change nothing; nil: none is known to.
+	ReadOnly func(name string) bool
+	// Timestamps shows the model when each message of a person was written, in the zone of the time's location.
+	Timestamps bool
+	// Cooldown keeps a summary that has just failed from being tried again at once; nil: it is.
+	Cooldown *Cooldown
+	// Now is the clock of the cooldown; nil takes time.Now.
+	Now func() time.Time
 }
 
 // Limits bounds a run.
@@ -73,11 +83,12 @@ type Limits struct {
 	// EmptyTries is how often an empty answer is asked for again.
 	EmptyTries int
 	Compaction Compaction
+	Guardrails Guardrails
 }
 
 // DefaultLimits returns the documented defaults: 500 steps, 3 tries on an empty answer.
 func DefaultLimits() Limits {
-	return Limits{MaxSteps: 500, EmptyTries: 3, Compaction: DefaultCompaction()}
+	return Limits{MaxSteps: 500, EmptyTries: 3, Compaction: DefaultCompaction(), Guardrails: DefaultGuardrails()}
 }
 
 // Outcome is how a run ended.
@@ -86,8 +97,9 @@ type Outcome struct {
 	Response model.Response
 	// Steps is how many model calls it took; ToolCalls how many calls ran.
 	Steps, ToolCalls int
-	// Exhausted is true when the step budget ended the run.
+	// Exhausted is true when the step budget ended the run. Looped is the tool whose repetitions did.
 	Exhausted bool
+	Looped    string
 	// Rows is the conversation that the final answer follows; LastPrompt is the provider's input token
 	// count for its first LastRows rows, 0 when unknown.
 	Rows       []sessions.Message
@@ -105,7 +117,10 @@ type Loop struct {
 // Run goes on until the model gives a final answer. It returns the context's error when ctx ends, a
 // *model.Error when the model can't be reached or refuses, and the Turn's error when a commit fails.
 func (l *Loop) Run(ctx context.Context, turn Turn, in Input) (Outcome, error) {
-	r := &run{loop: l, turn: turn, in: in, rows: in.History}
+	r := &run{loop: l, turn: turn, in: in, rows: in.History, guard: newGuard(l.Limits.Guardrails, in.ReadOnly)}
+	if r.in.Now == nil {
+		r.in.Now = time.Now
+	}
 	if err := r.resume(ctx); err != nil {
 		return r.out, err
 	}
@@ -126,6 +141,9 @@ type run struct {
 	out     Outcome
 	empty   int
 	compact int // forced compactions so far
+	guard   *guard
+	warning string        // for the next model call alone
+	summing time.Duration // spent on summaries so far
 }
 
 // step makes one model call and handles what comes back. done is true at the final answer.
@@ -136,7 +154,8 @@ func (r *run) step(ctx context.Context) (done bool, err error) {
 	if err := r.keepShort(ctx); err != nil {
 		return false, err
 	}
-	last := r.loop.Limits.MaxSteps > 0 && r.out.Steps >= r.loop.Limits.MaxSteps
+	exhausted := r.loop.Limits.MaxSteps > 0 && r.out.Steps >= r.loop.Limits.MaxSteps
+	last := exhausted || r.out.Looped != ""
 	resp, err := r.ask(ctx, last)
 	switch {
 	case err == nil:
@@ -156,7 +175,7 @@ func (r *run) step(ctx context.Context) (done bool, err error) {
 	if len(resp.ToolCalls) > 0 && !last {
 		return false, r.act(ctx, resp)
 	}
-	if strings.TrimSpace(resp.Text) == "" {
+	if strings.TrimSpace(resp.Text) == "" && !last {
 		if r.empty++; r.empty < max(1, r.loop.Limits.EmptyTries) {
 			r.turn.Restart()
 			return false, nil
@@ -168,7 +187,7 @@ func (r *run) step(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	resp.ToolCalls = nil
-	r.out.Response, r.out.Exhausted = resp, last
+	r.out.Response, r.out.Exhausted = resp, exhausted
 	r.out.Rows, r.out.LastPrompt, r.out.LastRows = r.rows, r.in.LastPrompt, r.in.LastRows
 	return true, nil
 }
@@ -176,7 +195,7 @@ func (r *run) step(ctx context.Context) (done bool, err error) {
 // ask makes one model call that a correction can cancel.
 func (r *run) ask(ctx context.Context, last bool) (model.Response, error) {
 	req := model.Request{
-		System: r.in.System, Ephemeral: r.in.Ephemeral, Messages: Conversation(r.rows, r.in.Turn), Tools: r.in.Tools,
+		System: r.in.System, Ephemeral: join(r.in.Ephemeral, r.warning), Messages: Conversation(r.dated(), r.in.Turn), Tools: r.in.Tools,
 		CacheKey: r.in.CacheKey, Reasoning: r.in.Reasoning,
 	}
 	if !r.loop.Model.Info().Vision {
@@ -184,8 +203,12 @@ func (r *run) ask(ctx context.Context, last bool) (model.Response, error) {
 			req.Messages[i].Images = nil
 		}
 	}
-	if last {
-		req.Ephemeral = strings.TrimSpace(req.Ephemeral + "\n\nYou have used all your steps for this turn. Call no tool. Say what is done, what is not, and what you would do next.")
+	r.warning = ""
+	switch {
+	case r.out.Looped != "":
+		req.Ephemeral = join(req.Ephemeral, "You keep repeating calls of "+r.out.Looped+" that bring nothing new. "+lastStep)
+	case last:
+		req.Ephemeral = join(req.Ephemeral, "You have used all your steps for this turn. "+lastStep)
 	}
 	call, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -217,7 +240,7 @@ func (r *run) runCalls(ctx context.Context, answer sessions.Message, calls []ses
 	for i, c := range calls {
 		batch[i] = tools.Call{ID: tools.CallID(c.ID), Name: c.Name, Args: argumentsOf(c), Caller: r.in.Caller}
 	}
-	r.loop.Bus.Batch(ctx, batch, nil)
+	results := r.loop.Bus.Batch(ctx, batch, nil)
 	r.out.ToolCalls += len(calls)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -227,7 +250,28 @@ func (r *run) runCalls(ctx context.Context, answer sessions.Message, calls []ses
 		return fmt.Errorf("only %d of %d tool results could be written down", len(rows), len(calls))
 	}
 	r.rows = append(r.rows, rows...)
+	r.warning, r.out.Looped = r.guard.note(calls, results)
 	return nil
+}
+
+// lastStep asks for a closing answer.
+const lastStep = "Call no tool. Say what is done, what is not, and what you would do next."
+
+// join puts a paragraph behind another.
+func join(a, b string) string { return strings.TrimSpace(a + "\n\n" + b) }
+
+// dated returns the conversation, with the time before each message of a person where that is asked for.
+func (r *run) dated() []sessions.Message {
+	if !r.in.Timestamps {
+		return r.rows
+	}
+	rows := slices.Clone(r.rows)
+	for i, row := range rows {
+		if row.Role == sessions.User && row.Kind != sessions.KindSummary && !row.At.IsZero() {
+			rows[i].Content = row.At.In(r.in.Now().Location()).Format("[2006-01-02 15:04 MST] ") + row.Content
+		}
+	}
+	return rows
 }
 
 // argumentsOf repairs what the model wrote. What can't be repaired goes on as it is: the bus answers with

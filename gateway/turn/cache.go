@@ -3,15 +3,17 @@ package turn
 import (
 	"container/list"
 	"sync"
+	"time"
 
 	"herald/sessions"
 )
 
 // The cache of transcripts holds the conversations that are being had, so that a turn need not read them
-// again (spec 1.22: 128 sessions).
+// again (spec 1.22).
 const (
-	cacheSessions = 128
-	cacheBytes    = 8 << 20
+	DefaultCacheSize = 128
+	DefaultCacheIdle = time.Hour
+	cacheBytes       = 8 << 20
 )
 
 type cached struct {
@@ -22,6 +24,7 @@ type cached struct {
 	lastPrompt int64
 	lastRows   int
 	bytes      int
+	put        time.Time
 }
 
 // cache is a small LRU. An entry is taken out by a turn and put back when it ends, so no two turns share
@@ -33,6 +36,11 @@ type cache struct {
 	bytes    int
 	order    *list.List // front is newest
 	entries  map[sessions.ID]*list.Element
+	// idle is how long an entry that nobody takes is kept; 0 for ever. timer runs while there are entries.
+	idle   time.Duration
+	now    func() time.Time
+	timer  *time.Timer
+	closed bool
 }
 
 func newCache(sessionsMax, bytesMax int) *cache {
@@ -68,11 +76,47 @@ func (c *cache) put(entry *cached) {
 	if el, ok := c.entries[entry.id]; ok {
 		c.removeLocked(el)
 	}
+	if c.closed {
+		return
+	}
+	if c.idle > 0 {
+		entry.put = c.now()
+		if c.timer == nil {
+			c.timer = time.AfterFunc(c.idle, c.expire)
+		}
+	}
 	c.entries[entry.id] = c.order.PushFront(entry)
 	c.bytes += entry.bytes
 	for c.order.Len() > c.max || c.bytes > c.maxBytes {
 		c.removeLocked(c.order.Back())
 	}
+}
+
+// expire drops what has been idle for too long, and comes back when the next entry will have been.
+func (c *cache) expire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timer = nil
+	for el := c.order.Back(); el != nil && !c.closed; el = c.order.Back() {
+		if left := c.idle - c.now().Sub(el.Value.(*cached).put); left > 0 {
+			c.timer = time.AfterFunc(left, c.expire)
+			return
+		}
+		c.removeLocked(el)
+	}
+}
+
+// close lets go of everything and keeps nothing from now on.
+func (c *cache) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.order.Init()
+	clear(c.entries)
+	c.bytes = 0
 }
 
 func (c *cache) drop(id sessions.ID) {

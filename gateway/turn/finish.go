@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"herald/gateway/agent"
-	"herald/gateway/delivery"
 	"herald/gateway/model"
 	"herald/platforms"
 	"herald/platforms/format"
@@ -20,15 +19,8 @@ func (run *Run) finish(outcome agent.Outcome) {
 	s := run.r.s
 	row := run.assistantRow(outcome.Response)
 	run.endStream()
-	bubble := run.endBubble()
-	text := row.Content
-	if IsSilent(text) {
-		text = s.Texts.Silent(run.turn.Address)
-	}
-	if outcome.Exhausted {
-		text += "\n\n" + s.Texts.Exhausted(run.turn.Address, outcome.Steps)
-	}
-	out, refused := run.finalRows(text)
+	run.endBubble()
+	out, refused := run.finalRows(run.shown(outcome, row))
 	for _, line := range refused {
 		out = append(out, run.row(sessions.OutNotice, line))
 	}
@@ -43,7 +35,7 @@ func (run *Run) finish(outcome agent.Outcome) {
 	run.r.cache.put(&cached{id: run.session.ID, rows: append(outcome.Rows, *row), total: run.session.Messages,
 		lastPrompt: outcome.LastPrompt, lastRows: outcome.LastRows})
 	if run.display.Cleanup {
-		run.cleanBubble(bubble)
+		run.cleanBubbles()
 	}
 }
 
@@ -226,6 +218,7 @@ func (run *Run) finalRows(text string) (out []*sessions.OutboxRow, refused []str
 			Message: platforms.Outgoing{Address: at, Text: chunk, ReplyTo: run.replyTo(i)}}
 		out = append(out, row)
 	}
+	run.spread(out)
 	for _, m := range media {
 		a, err := run.set.Media.Allow(m, run.r.s.Now())
 		if err == nil && !canAttach {
@@ -261,13 +254,20 @@ func (run *Run) address() platforms.Address {
 	return run.turn.Address
 }
 
-func (run *Run) cleanBubble(live *delivery.Live) {
-	if live == nil {
+// cleanBubbles deletes the progress messages of the turn.
+func (run *Run) cleanBubbles() {
+	run.mu.Lock()
+	rested := run.rested
+	run.rested = nil
+	run.mu.Unlock()
+	if len(rested) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run.ctx), 10*time.Second)
 	defer cancel()
-	if err := live.Delete(ctx); err != nil {
-		run.r.s.Log.Debug().Err(err).Msg("a progress bubble could not be removed")
+	for _, live := range rested {
+		if err := live.Delete(ctx); err != nil {
+			run.r.s.Log.Debug().Err(err).Msg("a progress bubble could not be removed")
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"herald/gateway/agent"
 	"herald/gateway/model"
 	"herald/platforms"
 	"herald/sessions"
@@ -147,10 +148,18 @@ func (run *Run) Absorb(ctx context.Context) ([]sessions.Message, error) {
 
 // Compact implements agent.Turn.
 func (run *Run) Compact(ctx context.Context, upTo sessions.RowID, keep []sessions.RowID, summary string) ([]sessions.Message, error) {
+	if run.r.s.Reminder != nil {
+		summary = strings.TrimSpace(summary + "\n\n" + run.r.s.Reminder(ctx, run.session.ID))
+	}
 	row := &sessions.Message{Session: run.session.ID, Turn: run.turn.ID, Role: sessions.User, Kind: sessions.KindSummary,
 		Content: summary, Active: true, At: run.r.s.Now()}
 	var rows []sessions.Message
+	before := 0
 	err := run.update(sessions.EdgeTurnCompact, func(tx sessions.Tx) (err error) {
+		if rows, err = tx.Transcript(run.session.ID, false, 0, 0); err != nil {
+			return err
+		}
+		before = agent.Estimate(rows)
 		if err = tx.Compact(run.session.ID, upTo, keep, row); err != nil {
 			return err
 		}
@@ -165,6 +174,9 @@ func (run *Run) Compact(ctx context.Context, upTo sessions.RowID, keep []session
 		run.r.s.Compacted(run.session.ID)
 	}
 	run.r.s.Log.Info().Str("session", string(run.session.ID)).Int("rows", len(rows)).Msg("the conversation was compacted")
+	if run.set.CompactNotices {
+		run.notice(run.r.s.Texts.Compacted(run.address(), before, agent.Estimate(rows)))
+	}
 	return rows, nil
 }
 

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"herald/gateway/agent"
+	"herald/gateway/delivery"
 	"herald/gateway/model"
 	"herald/platforms"
 	"herald/sessions"
@@ -98,8 +100,13 @@ type Run struct {
 	begun      map[string]bool // calls of this process that have begun; true: one that must not run twice
 	ask        *question
 	asked      bool
+	opened     map[string]bool   // questions that this process has opened
+	answers    map[string]string // answers that this process has committed, by question
 	stream     stream
 	bubble     bubble
+	rested     []*delivery.Live // bubbles that are complete
+	kept       []string         // what the memory tool has kept
+	channel    Channel
 	alive      time.Time // the last sign of life
 	warned     bool
 	stalled    bool
@@ -160,7 +167,10 @@ func (run *Run) begin(tx sessions.Tx, items []sessions.InboxItem, rows []*sessio
 // fixPrompt builds the session's prompt and tool set at its first turn.
 func (run *Run) fixPrompt(tx sessions.Tx) error {
 	s := run.r.s
-	m, err := s.Model(run.options.Model)
+	if s.Channel != nil {
+		run.channel = s.Channel(run.turn.Address)
+	}
+	m, err := s.Model(cmp.Or(run.options.Model, run.channel.Model))
 	if err != nil {
 		m, err = s.Model("")
 		if err != nil {
@@ -270,8 +280,8 @@ func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.I
 }
 
 func (r *Runner) newRun(waiting func() int) *Run {
-	run := &Run{r: r, done: make(chan struct{}), results: map[string]sessions.Message{}, begun: map[string]bool{}, waiting: waiting,
-		phase: PhasePreparing, alive: r.s.Now(), set: r.s.Settings()}
+	run := &Run{r: r, done: make(chan struct{}), results: map[string]sessions.Message{}, begun: map[string]bool{}, opened: map[string]bool{},
+		answers: map[string]string{}, waiting: waiting, phase: PhasePreparing, alive: r.s.Now(), set: r.s.Settings()}
 	run.ctx, run.cancel = context.WithCancelCause(context.Background())
 	return run
 }
@@ -320,17 +330,20 @@ func (run *Run) proceed(items []sessions.InboxItem, rows []*sessions.Message, re
 		run.fail(err)
 		return
 	}
+	cooldown := run.cooldown()
 	loop := agent.Loop{Model: run.model, Bus: s.Bus, Limits: run.set.Limits}
 	in := agent.Input{
-		Turn: run.turn.ID, System: run.session.SystemPrompt, History: run.history.rows,
+		Turn: run.turn.ID, System: cmp.Or(run.channel.System, run.session.SystemPrompt),
+		Ephemeral: paragraphs(run.channel.Prompt, run.nudge(run.history.rows)), History: run.history.rows,
 		Tools: s.Catalog.Definitions(run.ctx, run.session.Tools), Caller: run.caller(), CacheKey: string(run.session.ID),
 		Reasoning: run.set.Reasoning, LastPrompt: run.history.lastPrompt, LastRows: run.history.lastRows,
-		RunAgain: run.mayRunAgain,
+		RunAgain: run.mayRunAgain, ReadOnly: run.readOnly, Timestamps: run.set.Timestamps, Cooldown: cooldown, Now: s.Now,
 	}
 	if run.resumed {
 		in.Calls = run.calls
 	}
 	outcome, err := loop.Run(run.ctx, run, in)
+	run.keepCooldown(cooldown)
 	if err != nil {
 		run.fail(err)
 		return
@@ -359,13 +372,18 @@ func (run *Run) load(fresh []*sessions.Message, useCache bool) error {
 	if err != nil {
 		return fmt.Errorf("read the transcript: %w", err)
 	}
-	run.history = &cached{id: run.session.ID, rows: rows}
+	run.history = &cached{id: run.session.ID, rows: newest(rows, run.set.MaxRows)}
 	return nil
 }
 
 func (run *Run) mayRunAgain(name string) bool {
 	spec, ok := run.r.s.Catalog.Spec(name)
 	return ok && (spec.ReadOnly || spec.Resumable)
+}
+
+func (run *Run) readOnly(name string) bool {
+	spec, ok := run.r.s.Catalog.Spec(name)
+	return ok && spec.ReadOnly
 }
 
 func (run *Run) caller() tools.Caller {

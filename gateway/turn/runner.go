@@ -60,6 +60,13 @@ type Texts interface {
 	Exhausted(at platforms.Address, steps int) string
 	AttachmentLost(at platforms.Address, name, reason string) string
 	MediaRefused(at platforms.Address, name, reason string) string
+	// Compacting and Compacted tell of a summary, before and after; the numbers are tokens.
+	Compacting(at platforms.Address) string
+	Compacted(at platforms.Address, before, after int) string
+	Remembered(at platforms.Address, text string) string
+	Looped(at platforms.Address, tool string) string
+	// Thought is the title above shown reasoning.
+	Thought(at platforms.Address) string
 	AskOther(at platforms.Address) string
 	AskAnswered(at platforms.Address, question, answer string) string
 }
@@ -73,12 +80,15 @@ type Display struct {
 	Cursor        string // behind a growing text
 	Typing        bool
 	Progress      string // "off", "new", "all", "verbose", "log"
+	Separate      bool   // a bubble for each tool call
 	PreviewLength int    // of an argument in a bubble
 	Cleanup       bool   // delete bubbles after a successful answer
 	Interim       bool   // show what the model says between tool calls
 	Heartbeat     time.Duration
 	ReplyTo       string // "off", "first", "all"
 	Reasoning     bool
+	ReasoningForm string // "code" or "blockquote"
+	Memory        bool   // say what was remembered
 }
 
 // Settings are the parts of the configuration that a turn reads. It is read anew by each turn.
@@ -93,6 +103,28 @@ type Settings struct {
 	MaxMedia      int64
 	MediaDir      string
 	Media         MediaPolicy
+	// ShowNarration shows answers such as "(silent)" as they are, in place of the notice that there is no answer.
+	ShowNarration bool
+	// HideWarnings keeps notices about a slow or stuck turn out of the chat.
+	HideWarnings bool
+	// CompactNotices says in the chat when the conversation is summarised.
+	CompactNotices bool
+	// NudgeEvery reminds the model to remember things when that many messages of people have passed without; 0 never.
+	NudgeEvery int
+	// MaxRows bounds how much of a conversation is loaded, the newest rows; 0 is all.
+	MaxRows    int
+	Timestamps bool // the model sees when messages were written
+	// Pause is how long to wait before a further part of a long answer, by its length in characters; nil not at all.
+	Pause func(chars int) time.Duration
+	// Footer is what the line below an answer shows, in this order: "model", "context_pct", "latency", "cwd".
+	Footer []string
+}
+
+// Channel is what the operator has set for one chat or thread.
+type Channel struct {
+	Model  string // used unless the chat has chosen one itself
+	System string // in place of the session's prompt, for this turn alone
+	Prompt string // behind it, for this turn alone
 }
 
 // Services is what a Runner works with.
@@ -112,6 +144,15 @@ type Services struct {
 	Settings func() Settings
 	// Origin says where a session of an event comes from.
 	Origin func(e platforms.Event) sessions.Origin
+	// Channel returns what is set for a place; nil: nothing is anywhere.
+	Channel func(at platforms.Address) Channel
+	// Reminder is put behind a summary, so that what it says survives; nil: nothing is.
+	Reminder func(ctx context.Context, s sessions.ID) string
+	// ToolLog is told of every tool call of a chat whose progress goes to the log; nil: it goes nowhere.
+	ToolLog func(s sessions.ID, e tools.Event)
+	// CacheSize and CacheIdle bound the transcripts kept in memory; 0 takes DefaultCacheSize and DefaultCacheIdle.
+	CacheSize int
+	CacheIdle time.Duration
 	// Dir is the working directory of a session's tools.
 	Dir func(s sessions.Session) string
 	// Compacted is told that the older rows of a session are no longer before the model; nil tells nobody.
@@ -134,6 +175,8 @@ type Metrics interface {
 type Runner struct {
 	s     Services
 	cache *cache
+	// cooling holds an *agent.Cooldown for each session that has needed a summary.
+	cooling sync.Map
 
 	mu     sync.Mutex
 	runs   map[sessions.TurnID]*Run
@@ -147,7 +190,14 @@ func NewRunner(s Services) *Runner {
 	if s.Now == nil {
 		s.Now = time.Now
 	}
-	r := &Runner{s: s, cache: newCache(cacheSessions, cacheBytes), runs: map[sessions.TurnID]*Run{}}
+	if s.CacheSize <= 0 {
+		s.CacheSize = DefaultCacheSize
+	}
+	if s.CacheIdle <= 0 {
+		s.CacheIdle = DefaultCacheIdle
+	}
+	r := &Runner{s: s, cache: newCache(s.CacheSize, cacheBytes), runs: map[sessions.TurnID]*Run{}}
+	r.cache.idle, r.cache.now = s.CacheIdle, s.Now
 	r.cancel = s.Bus.Subscribe(r.observe)
 	return r
 }
@@ -163,6 +213,7 @@ func (r *Runner) Close() {
 	r.mu.Unlock()
 	r.wg.Wait()
 	r.cancel()
+	r.cache.close()
 }
 
 // Invalidate forgets a session's cached rows: somebody else has changed its transcript.

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,16 +18,11 @@ const maxSilence = 64
 // "(silent)", a lone dot or a mute emoji. It looks at the whole text only.
 func IsSilent(text string) bool {
 	s := strings.ToLower(strings.TrimSpace(text))
-	if s == "" {
+	if isSilenceToken(s) {
 		return true
 	}
 	if utf8.RuneCountInString(s) > maxSilence {
 		return false
-	}
-	for _, token := range silenceTokens {
-		if s == token {
-			return true
-		}
 	}
 	inner := strings.Trim(s, "()[]*_ .…")
 	switch inner {
@@ -36,6 +32,12 @@ func IsSilent(text string) bool {
 		return s != inner // only as narration: "(silent)", "*silence*"
 	}
 	return false
+}
+
+// isSilenceToken reports whether an answer is nothing, or exactly one silence token in any case.
+func isSilenceToken(text string) bool {
+	s := strings.ToLower(strings.TrimSpace(text))
+	return s == "" || slices.Contains(silenceTokens, s)
 }
 
 // mayBeDirective reports whether a growing text may turn out to be a silence token, so that it is not shown

@@ -11,6 +11,7 @@ import (
 	"herald/platforms"
 	"herald/platforms/format"
 	"herald/tools"
+	"herald/tools/memory"
 )
 
 // typingDelay is how long an answer is made before the person is told that it is: a quick answer needs no
@@ -142,6 +143,14 @@ func (run *Run) observe(e tools.Event) {
 	defer run.mu.Unlock()
 	run.alive = e.At
 	mode := run.display.Progress
+	if e.Phase == tools.PhaseFinished && e.Result != nil {
+		if mode == "log" && run.r.s.ToolLog != nil {
+			run.r.s.ToolLog(run.session.ID, e)
+		}
+		if e.Call.Name == memory.Name && run.display.Memory {
+			run.remember(e)
+		}
+	}
 	if run.closed || e.Spec.Hidden || mode == "off" || mode == "log" || mode == "" {
 		return
 	}
@@ -151,6 +160,10 @@ func (run *Run) observe(e tools.Event) {
 		run.doing = e.Call.Name
 		if mode == "new" && b.last == e.Call.Name {
 			return
+		}
+		if run.display.Separate {
+			run.endBubbleLocked()
+			b = &run.bubble
 		}
 		b.last, b.tail = e.Call.Name, ""
 		run.bubbleAdd(bubbleText(e, mode, run.display.PreviewLength))
@@ -200,13 +213,17 @@ func (run *Run) bubbleShow() {
 
 // endBubble lets the progress message rest as it is: what is visible is completed once, and nothing appears
 // below what comes next. The next tool call starts a new one.
-func (run *Run) endBubble() (live *delivery.Live) {
+func (run *Run) endBubble() {
 	run.mu.Lock()
 	defer run.mu.Unlock()
+	run.endBubbleLocked()
+}
+
+func (run *Run) endBubbleLocked() {
 	b := run.bubble
 	run.bubble = bubble{}
 	if b.live == nil {
-		return nil
+		return
 	}
 	b.tail = ""
 	last := platforms.Text{}
@@ -214,7 +231,7 @@ func (run *Run) endBubble() (live *delivery.Live) {
 		last = format.Preview(run.r.s.Redact(b.markdown()), adapter.Traits().Text)
 	}
 	b.live.Finish(last)
-	return b.live
+	run.rested = append(run.rested, b.live)
 }
 
 // markdown is what the bubble shows.

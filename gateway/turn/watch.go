@@ -64,6 +64,9 @@ func (run *Run) look() {
 	}
 	run.mu.Unlock()
 	var rows []*sessions.OutboxRow
+	if run.set.HideWarnings {
+		notices = nil
+	}
 	for _, text := range notices {
 		rows = append(rows, run.row(sessions.OutNotice, text))
 	}

@@ -1,4 +1,4 @@
-package main
+package admin
 
 import (
 	"fmt"
@@ -10,8 +10,9 @@ import (
 // kept is how many old log files stay.
 const kept = 3
 
-// rotating is a log file that starts anew when it has grown to max bytes; three old ones are kept as .1 to .3.
-type rotating struct {
+// Rotating is a log file that starts anew when it has grown to max bytes; three old ones are kept as .1 to .3. Safe for
+// concurrent use.
+type Rotating struct {
 	path string
 	max  int64
 	mu   sync.Mutex
@@ -19,15 +20,16 @@ type rotating struct {
 	size int64
 }
 
-func openRotating(path string, most int64) (*rotating, error) {
+// OpenRotating opens the file to append to it, and makes its directory. most is in bytes. The file is for the owner only.
+func OpenRotating(path string, most int64) (*Rotating, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	r := &rotating{path: path, max: most}
+	r := &Rotating{path: path, max: most}
 	return r, r.open()
 }
 
-func (r *rotating) open() error {
+func (r *Rotating) open() error {
 	file, err := os.OpenFile(r.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -42,7 +44,7 @@ func (r *rotating) open() error {
 }
 
 // Write adds a line. A full disk costs log lines, never the daemon.
-func (r *rotating) Write(p []byte) (int, error) {
+func (r *Rotating) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.size+int64(len(p)) > r.max {
@@ -58,7 +60,7 @@ func (r *rotating) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func (r *rotating) turn() error {
+func (r *Rotating) turn() error {
 	_ = r.file.Close()
 	for i := kept; i > 1; i-- {
 		_ = os.Rename(fmt.Sprintf("%s.%d", r.path, i-1), fmt.Sprintf("%s.%d", r.path, i))
@@ -68,7 +70,7 @@ func (r *rotating) turn() error {
 }
 
 // Close closes the file.
-func (r *rotating) Close() error {
+func (r *Rotating) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.file.Close()
