@@ -74,9 +74,9 @@ func (g *Gateway) buildTools() error {
 	all = append(all, terminal.New(terminal.Deps{Environment: environment, Protected: []string{g.opt.Paths.Home}, Timeout: cfg.Terminal.Timeout, Now: g.now}),
 		todo.New(todos{g}), clarify.New(g.catalog.asker), sessionsearch.New(sessionsearch.Options{Archive: searcher{g}, Direct: g.direct}))
 	if cfg.Memory.Enabled || cfg.Memory.UserProfileEnabled {
-		g.memory = memory.NewStore(memory.Options{Dir: g.opt.Paths.Memory,
+		g.memory = newMemories(g, memory.Options{Dir: g.opt.Paths.Memory,
 			MemoryLimit: onOff(cfg.Memory.Enabled, cfg.Memory.CharLimit), UserLimit: onOff(cfg.Memory.UserProfileEnabled, cfg.Memory.UserCharLimit)})
-		all = append(all, memory.New(g.memory))
+		all = append(all, memory.NewFor(g.memory.of(sessions.Origin{}).Targets(), g.memory.caller))
 	}
 	var errs []error
 	for _, t := range all {

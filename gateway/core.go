@@ -222,7 +222,7 @@ func (g *Gateway) prompt(_ context.Context, s sessions.Session, names []string, 
 		in.Identity = string(soul)
 	}
 	if g.memory != nil {
-		in.Memory, in.User = g.memory.Snapshot()
+		in.Memory, in.User = g.memory.of(s.Origin).Snapshot()
 	}
 	return agent.Prompt(in)
 }

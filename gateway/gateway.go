@@ -26,7 +26,6 @@ import (
 	"herald/sessions"
 	"herald/sessions/sqlite"
 	"herald/tools"
-	"herald/tools/memory"
 	"herald/tools/redact"
 	"herald/tools/sandbox"
 )
@@ -65,7 +64,7 @@ type Gateway struct {
 	bus      *tools.Bus
 	catalog  *catalog
 	toolLog  *toolLog
-	memory   *memory.Store
+	memory   *memories
 	models   *models
 	gate     *access.Gate
 	pairing  *access.Pairing
@@ -181,6 +180,7 @@ func (g *Gateway) buildCore() {
 		Store: g.store, Printer: g.texts.printer, Render: g.controlRows, Take: g.worker.Take, Origin: g.origin,
 		Tier:   func(e platforms.Event) access.Tier { return g.decide(e).Tier },
 		May:    func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
+		Named:  func(e platforms.Event) bool { return g.decide(e).Named },
 		Forget: g.forget, Models: g.models, Status: status{g}, Compress: g.models.summarise,
 		Resend: g.worker.Resend, AnswerAsk: g.runner.AnswerClick, AnswerClick: g.accounts.answerClick,
 		BusyMode: func(at platforms.Address) string { return g.shown(at).BusyInputMode },

@@ -41,6 +41,10 @@ type Decision struct {
 	// Rule is the number of the rule that decided.
 	Rule int
 	Tier Tier
+	// Named is true for an admin whose id stands in a list of admins, and for who comes through the profile's own
+	// door. Where no list is set everybody is an admin, and nobody is named: what shows other people's
+	// conversations asks for this.
+	Named bool
 	// Pairing is true for a stranger's direct message that is to be answered with a pairing code.
 	Pairing bool
 
@@ -99,6 +103,7 @@ func (g *Gate) Decide(e platforms.Event, trusted bool) Decision {
 	d := g.rule(s, c, e, trusted)
 	if d.Allowed {
 		d.Tier, d.commands = c.tier(e)
+		d.Named = trusted || c.namedAdmin(e)
 		return d
 	}
 	body := e.Message != nil || e.Command != nil
@@ -178,6 +183,15 @@ func (c *compiled) tier(e platforms.Event) (Tier, []string) {
 		return TierAdmin, nil
 	}
 	return TierUser, commands
+}
+
+// namedAdmin reports whether the sender's own id is in the scope's list of admins.
+func (c *compiled) namedAdmin(e platforms.Event) bool {
+	admins := c.admins
+	if isGroup(e.ChatType) {
+		admins = c.groupAdmins
+	}
+	return e.Sender.ID != "" && admins.named(e.Address.Platform, e.Sender)
 }
 
 // always are the commands that everyone who may talk may use: they tell, and change nothing.

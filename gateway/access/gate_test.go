@@ -220,11 +220,14 @@ func TestGate_Tiers(t *testing.T) {
 
 	admin := decide(person("1"), platforms.DM)
 	require.Equal(t, TierAdmin, admin.Tier)
+	require.True(t, admin.Named)
+	require.True(t, g.Decide(from(person("9"), platforms.DM), true).Named, "the profile's own door")
 	require.True(t, admin.MayCommand("restart"))
 	require.Nil(t, admin.Commands())
 
 	user := decide(person("2"), platforms.DM)
 	require.Equal(t, TierUser, user.Tier)
+	require.False(t, user.Named)
 	require.Equal(t, []string{"/Model", "set_home"}, user.Commands())
 	for name, may := range map[string]bool{"model": true, "MODEL": true, "/model": true, "set-home": true, "set_home": true, "help": true, "whoami": true, "status": true, "context": true,
 		"models": false, "mode": false, "restart": false, "stop": false, "": false} {
@@ -238,6 +241,8 @@ func TestGate_Tiers(t *testing.T) {
 
 	g.Set(on(PlatformPolicy{AllowAll: true, GroupAllowedChats: []string{"*"}, GroupAdminFrom: []string{"*"}, AllowBots: "all"}))
 	require.Equal(t, TierAdmin, decide(person("9"), platforms.DM).Tier, "no admins set: no tiers")
+	require.False(t, decide(person("9"), platforms.DM).Named, "and nobody by name (P6)")
+	require.False(t, decide(person("9"), platforms.Group).Named, "* names nobody")
 	require.Equal(t, TierAdmin, decide(person("9"), platforms.Group).Tier)
 	require.Equal(t, TierUser, decide(platforms.User{}, platforms.Group).Tier, "* is everyone, and nobody is not")
 	require.Equal(t, TierUser, decide(platforms.User{ID: "7", IsBot: true}, platforms.Group).Tier)

@@ -29,6 +29,8 @@ type Services struct {
 	// Tier says who the sender is; May whether that tier may use a command.
 	Tier func(e platforms.Event) access.Tier
 	May  func(e platforms.Event, command string) bool
+	// Named reports whether the sender is an admin by name (access.Decision.Named).
+	Named func(e platforms.Event) bool
 	// Forget drops cached conversations whose rows a command has changed.
 	Forget func(id sessions.ID)
 	// Models and Status describe the daemon.

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"herald/gateway/access"
 	"herald/gateway/agent"
 	"herald/gateway/router"
 	"herald/locales"
@@ -55,8 +54,8 @@ func runTitle(ctx context.Context, q *Request) error {
 // listed is how many sessions a list shows.
 const listed = 10
 
-// choose returns the sessions that a chat may see, newest first: those of its own key, or all of them for an
-// admin who asks for all.
+// choose returns the sessions that a chat may see, newest first: those of its own key, or all of them for a
+// named admin who asks for all: titles are other people's first words.
 func (q *Request) choose(v sessions.View, all bool, words string) ([]sessions.Session, error) {
 	query := sessions.SessionQuery{Key: q.Control.Key(), Limit: listed, TitleIn: words}
 	if all {
@@ -70,7 +69,7 @@ func runSessions(ctx context.Context, q *Request) error {
 	all := len(words) > 0 && strings.EqualFold(words[0], "all")
 	if all {
 		words = words[1:]
-		if q.Tier(q.Item.Event) != access.TierAdmin {
+		if !q.Named(q.Item.Event) {
 			return q.reply(ctx, q.t("command.sessions.admin_only"))
 		}
 	}

@@ -16,14 +16,21 @@ const Name = "memory"
 // New returns the tool over a store. With one of the files switched off it offers the other alone; with
 // both off it reports itself as unavailable.
 func New(s *Store) tools.Tool {
-	targets := s.Targets()
+	return NewFor(s.Targets(), func(tools.Caller) *Store { return s })
+}
+
+// NewFor is New where callers have stores of their own: of returns the caller's, never nil, with these targets
+// switched on.
+func NewFor(targets []Target, of func(tools.Caller) *Store) tools.Tool {
 	return tools.Tool{
 		Spec: tools.Spec{
 			Name: Name, Toolset: "memory", Description: describe(targets), Parameters: parameters(targets),
 			Check: func(context.Context) bool { return len(targets) > 0 },
 			Core:  true, Emoji: "🧠", Preview: "content",
 		},
-		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) { return run(ctx, s, call) },
+		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
+			return run(ctx, of(call.Caller), call)
+		},
 	}
 }
 
