@@ -187,6 +187,10 @@ func (g *gather) add(data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
+	if content, ok := plainText(data); ok {
+		g.any = true
+		return g.delta(&delta{Content: text(content)}, false)
+	}
 	c := &g.chunk
 	*c = chunk{Choices: c.Choices[:0]}
 	clear(c.Choices[:cap(c.Choices)])
