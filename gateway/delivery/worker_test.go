@@ -36,8 +36,6 @@ type service struct {
 	order   []string
 	calls   []call
 	nonces  map[string]platforms.MessageID
-	lost    int // sends to accept and answer with an unknown outcome
-	find    bool
 }
 
 type call struct {
