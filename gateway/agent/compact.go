@@ -107,25 +107,24 @@ type Span struct {
 }
 
 // PlanSpan chooses what to summarise: everything but the first and last rows, never cutting between a tool
-// call and its results, and always leaving the newest user row. ok is false when nothing is worth it.
+// call and its results, and always leaving the newest row in which a person spoke to the bot. ok is false when
+// nothing is worth it.
 func PlanSpan(rows []sessions.Message, first, last int) (span Span, ok bool) {
-	head := min(first, len(rows))
-	for head > 0 && head < len(rows) && rows[head].Role == sessions.Tool {
+	whole := wholeCuts(rows)
+	head := min(max(first, 0), len(rows))
+	for !whole[head] {
 		head++ // results stay with their call
 	}
-	tail := max(head, len(rows)-last)
+	tail := max(head, min(len(rows), len(rows)-last))
 	newestUser := len(rows)
 	for i := len(rows) - 1; i >= 0; i-- {
-		if rows[i].Role == sessions.User && rows[i].Kind != sessions.KindSteer {
+		if rows[i].Role == sessions.User && rows[i].Kind == sessions.KindPlain {
 			newestUser = i
 			break
 		}
 	}
 	tail = min(tail, newestUser)
-	for tail > head && rows[tail].Role == sessions.Tool {
-		tail--
-	}
-	if tail > head && len(rows[tail-1].ToolCalls) > 0 && tail < len(rows) && rows[tail].Role == sessions.Tool {
+	for tail > 0 && !whole[tail] {
 		tail--
 	}
 	if tail-head < 2 {
@@ -137,6 +136,25 @@ func PlanSpan(rows []sessions.Message, first, last int) (span Span, ok bool) {
 	span.Old = rows[head:tail]
 	span.UpTo = rows[tail-1].ID
 	return span, true
+}
+
+// wholeCuts tells for each place between two rows, from before the first to behind the last, that no tool call stands
+// before it with a result behind it. What was heard or mirrored meanwhile may stand between a call and its results.
+func wholeCuts(rows []sessions.Message) []bool {
+	cuts := make([]bool, len(rows)+1)
+	reach := 0 // the place behind the last result of the calls so far
+	for i := range cuts {
+		cuts[i] = i >= reach
+		if i == len(rows) || len(rows[i].ToolCalls) == 0 {
+			continue
+		}
+		for j := i + 1; j < len(rows) && len(rows[j].ToolCalls) == 0; j++ {
+			if rows[j].Role == sessions.Tool {
+				reach = j + 1
+			}
+		}
+	}
+	return cuts
 }
 
 // shorten replaces the middle of the conversation by a summary. forced protects less, because the provider

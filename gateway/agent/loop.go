@@ -142,8 +142,9 @@ type run struct {
 	empty   int
 	compact int // forced compactions so far
 	guard   *guard
-	warning string        // for the next model call alone
-	summing time.Duration // spent on summaries so far
+	ids     map[string]bool // of the calls of this turn
+	warning string          // for the next model call alone
+	summing time.Duration   // spent on summaries so far
 }
 
 // step makes one model call and handles what comes back. done is true at the final answer.
@@ -226,7 +227,9 @@ func (r *run) ask(ctx context.Context, last bool) (model.Response, error) {
 
 // act commits the answer, runs its calls and takes their rows into the conversation.
 func (r *run) act(ctx context.Context, resp model.Response) error {
-	resp.ToolCalls = uniqueIDs(resp.ToolCalls, r.out.Steps, r.in.Turn)
+	if r.unique(resp.ToolCalls) {
+		resp.Replay = nil // it names the calls as they were
+	}
 	row, err := r.turn.Answer(ctx, resp)
 	if err != nil {
 		return err
@@ -283,16 +286,27 @@ func argumentsOf(c sessions.ToolCall) json.RawMessage {
 	return json.RawMessage(c.Arguments)
 }
 
-// uniqueIDs gives every call an id that is unique within the turn: some providers repeat or omit them.
-func uniqueIDs(calls []model.ToolCall, step int, turn sessions.TurnID) []model.ToolCall {
-	seen := map[string]bool{}
-	for i := range calls {
-		if calls[i].ID == "" || seen[calls[i].ID] {
-			calls[i].ID = fmt.Sprintf("call_%d_%d_%d", turn, step, i)
+// unique gives every call an id that no other call of the turn has, and tells whether it had to change one: some
+// providers omit ids, or count them from zero in each answer.
+func (r *run) unique(calls []model.ToolCall) (changed bool) {
+	if r.ids == nil {
+		r.ids = map[string]bool{"": true}
+		for _, c := range r.in.Calls {
+			r.ids[c.Call] = true
 		}
-		seen[calls[i].ID] = true
+		for _, row := range r.rows {
+			for _, c := range row.ToolCalls {
+				r.ids[c.ID] = r.ids[c.ID] || row.Turn == r.in.Turn
+			}
+		}
 	}
-	return calls
+	for i := range calls {
+		for n := len(r.ids); r.ids[calls[i].ID]; n++ {
+			calls[i].ID, changed = fmt.Sprintf("call_%d_%d", r.in.Turn, n), true
+		}
+		r.ids[calls[i].ID] = true
+	}
+	return changed
 }
 
 // absorb takes in what people said since the last step.
