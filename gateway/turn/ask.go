@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"herald/platforms"
 	"herald/platforms/format"
@@ -34,6 +35,8 @@ type question struct {
 	User platforms.UserID `json:"user,omitempty"`
 
 	ready chan struct{}
+	// put is when it was put; set only for one that an earlier process has put.
+	put time.Time
 }
 
 // Ask puts a question to the person of a turn and waits for the answer: a button or the next message. The
@@ -52,7 +55,14 @@ func (r *Runner) Ask(ctx context.Context, call tools.Call, text string, choices 
 	}
 	run.mu.Lock()
 	run.ask, run.asked = q, true
+	run.opened[q.ID] = true
 	run.phase, run.doing = PhaseAsking, "clarify"
+	text, answered := run.answers[q.ID]
+	var early note
+	found := false
+	if !answered {
+		early, found = run.earlyAnswerLocked(q)
+	}
 	run.mu.Unlock()
 	defer func() {
 		run.mu.Lock()
@@ -60,12 +70,35 @@ func (r *Runner) Ask(ctx context.Context, call tools.Call, text string, choices 
 		run.phase, run.alive = PhaseTool, r.s.Now()
 		run.mu.Unlock()
 	}()
+	if answered {
+		return text, nil
+	}
+	if found && run.answerByText(q, early.item) == NotTaken {
+		run.mu.Lock()
+		run.notes = append([]note{early}, run.notes...)
+		run.mu.Unlock()
+	}
 	select {
 	case <-q.ready:
 		return q.Answer, nil
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
+}
+
+// earlyAnswerLocked takes the message out of the notes that was written as the answer to a question which an
+// earlier process has put, and that came in again before this process had opened it. run.mu is held.
+func (run *Run) earlyAnswerLocked(q *question) (note, bool) {
+	if q.put.IsZero() {
+		return note{}, false
+	}
+	for i, n := range run.notes {
+		if n.item.Event.Message.Text != "" && n.item.At.After(q.put) {
+			run.notes = append(run.notes[:i:i], run.notes[i+1:]...)
+			return n, true
+		}
+	}
+	return note{}, false
 }
 
 // openQuestion finds the call's question or puts it, in one transaction.
@@ -86,7 +119,7 @@ func (run *Run) openQuestion(ctx context.Context, call tools.Call, text string, 
 		for _, v := range values {
 			var old question
 			if json.Unmarshal(v.Data, &old) == nil && old.Turn == run.turn.ID && old.Call == q.Call {
-				old.ID, old.ready = v.Name, q.ready
+				old.ID, old.ready, old.put = v.Name, q.ready, v.At
 				q = &old
 				return nil
 			}
@@ -175,8 +208,14 @@ func (r *Runner) AnswerClick(ctx context.Context, item sessions.InboxItem, id st
 	}
 	run.mu.Lock()
 	live := run.ask
+	// After a crash the press may come before the resumed turn has opened the question again.
+	early := live == nil && run.resumed && !run.opened[id]
 	run.mu.Unlock()
-	if live == nil || live.ID != id {
+	switch {
+	case early:
+		q.ID = id
+		live = &q
+	case live == nil || live.ID != id:
 		return ErrStale
 	}
 	return run.answer(live, item, q.Choices[choice])
@@ -235,10 +274,11 @@ func (run *Run) answer(q *question, item sessions.InboxItem, text string) error 
 	}
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	if run.ask == q {
+	run.answers[q.ID] = text
+	if live := run.ask; live != nil && live.ID == q.ID {
 		run.ask = nil
-		q.Answer, q.Answered = text, true
-		close(q.ready)
+		live.Answer, live.Answered = text, true
+		close(live.ready)
 	}
 	return nil
 }
