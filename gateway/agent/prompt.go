@@ -37,7 +37,7 @@ var guidance = []struct {
 }{
 	{[]string{}, "Finish what you were asked for. When something fails, say so, say why, and what would help."},
 	{[]string{"read_file", "search_files"}, "Calls that do not depend on each other may be made together in one answer; reads and searches then run side by side."},
-	{[]string{"read_file", "patch"}, "Read a file before you change it. Prefer patch for changes and write_file for new files."},
+	{[]string{"read_file", "patch", "write_file"}, "Read a file before you change it. Prefer patch for changes and write_file for new files."},
 	{[]string{"terminal"}, "Use terminal for commands. A command that needs longer than its time limit is ended."},
 	{[]string{"todo"}, "For work of several steps keep a list with todo and update it as you go."},
 	{[]string{"memory"}, "Save lasting facts about the person and the work with memory; do not save what is only of use now."},
