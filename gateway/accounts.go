@@ -6,10 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,10 +30,13 @@ type account struct {
 	// of what kind it is. It never leaves the process.
 	identity, lockName string
 	held               *lock.Lock
-	failure            atomic.Pointer[error]
-	ended              atomic.Bool // Run has returned
-	stop               context.CancelFunc
-	done               chan struct{}
+	// port is where a listener of its own serves the adapter's routes; 0: the common one does. portKey is its setting.
+	port    int
+	portKey string
+	failure atomic.Pointer[error]
+	ended   atomic.Bool // Run has returned
+	stop    context.CancelFunc
+	done    chan struct{}
 }
 
 // accounts runs the adapters of a profile and finds them by account.
@@ -57,12 +62,12 @@ func newAccounts(log zerolog.Logger, lockDir string, info lock.Info) *accounts {
 	return &accounts{log: log, lockDir: lockDir, info: info, failed: map[platforms.Name]*platforms.StartError{}, routes: map[string]bool{}}
 }
 
-// add takes an adapter in, and runs it when the others run already.
-func (a *accounts) add(adapter platforms.Adapter, lockName, identity string) {
-	acc := &account{adapter: adapter, lockName: lockName, identity: identity, done: make(chan struct{})}
+// add takes an account in, and runs it when the others run already.
+func (a *accounts) add(acc *account) {
+	acc.done = make(chan struct{})
 	a.mu.Lock()
 	a.list = append(a.list, acc)
-	delete(a.failed, adapter.Account().Platform)
+	delete(a.failed, acc.adapter.Account().Platform)
 	ctx := a.ctx
 	a.mu.Unlock()
 	if a.mux != nil {
@@ -170,7 +175,7 @@ func (a *accounts) mount(mux *http.ServeMux) {
 // route serves an adapter's patterns by whatever adapter has the account at the time of the request.
 func (a *accounts) route(acc *account) {
 	handler, ok := acc.adapter.(platforms.Handler)
-	if !ok {
+	if !ok || acc.port != 0 {
 		return
 	}
 	name := acc.adapter.Account()
@@ -188,6 +193,8 @@ func (a *accounts) route(acc *account) {
 			switch {
 			case now == acc:
 				h.ServeHTTP(w, r)
+			case now != nil && now.port != 0:
+				http.NotFound(w, r) // it has a listener of its own now
 			case now == nil:
 				http.Error(w, "this platform is not running", http.StatusServiceUnavailable)
 			default:
@@ -252,10 +259,52 @@ func (a *accounts) run(ctx context.Context, acc *account) {
 		}
 	}
 	acc.failure.Store(nil)
+	if acc.port != 0 {
+		stop, err := a.listen(acc)
+		if err != nil {
+			acc.failure.Store(&err)
+			a.log.Error().Str("account", name.String()).Err(err).Msg("a platform can't start; the others go on")
+			return
+		}
+		defer stop()
+	}
 	if err := acc.adapter.Run(ctx, a); err != nil && ctx.Err() == nil {
 		acc.failure.Store(&err)
 		a.log.Error().Str("account", name.String()).Err(err).Msg("a platform has stopped; the others go on")
 	}
+}
+
+// listen serves an adapter's routes on its own port until stop is called.
+func (a *accounts) listen(acc *account) (stop func(), err error) {
+	handler, ok := acc.adapter.(platforms.Handler)
+	if !ok {
+		return func() {}, nil
+	}
+	mux := http.NewServeMux()
+	for pattern, h := range handler.Routes() {
+		mux.Handle(pattern, h)
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(acc.port)))
+	if err != nil {
+		return nil, &platforms.StartError{Account: acc.adapter.Account(), Setting: acc.portKey, Err: err,
+			Hint: "stop what uses the port, choose another one, or set it to 0 to take the common HTTP listener"}
+	}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	a.wg.Add(1)
+	go func() {
+		defer a.wg.Done()
+		if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			a.log.Error().Str("account", acc.adapter.Account().String()).Err(err).Msg("a listener has ended")
+		}
+	}()
+	a.log.Info().Str("account", acc.adapter.Account().String()).Str("address", listener.Addr().String()).Msg("a platform has a listener of its own")
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if server.Shutdown(ctx) != nil {
+			_ = server.Close()
+		}
+	}, nil
 }
 
 // claim takes the machine-wide lock of the account's identity.

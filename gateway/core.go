@@ -47,12 +47,12 @@ func (g *Gateway) buildAccounts() error {
 		if err != nil {
 			return err // an open door without a lock is refused, not skipped (P13)
 		}
-		g.accounts.add(adapter, "", "")
+		g.accounts.add(&account{adapter: adapter})
 	}
 	g.addTelegram(cfg)
 	if g.opt.Adapters != nil {
 		for _, adapter := range g.opt.Adapters(g.accounts) {
-			g.accounts.add(adapter, "", "")
+			g.accounts.add(&account{adapter: adapter})
 		}
 	}
 	return nil
@@ -68,7 +68,12 @@ func (g *Gateway) addTelegram(cfg *config.Config) {
 		g.accounts.fail(err)
 		return
 	}
-	g.accounts.add(adapter, "telegram-bot-token", cfg.Platforms.Telegram.Token.Reveal())
+	t := cfg.Platforms.Telegram
+	acc := &account{adapter: adapter, lockName: "telegram-bot-token", identity: t.Token.Reveal()}
+	if t.WebhookURL != "" {
+		acc.port, acc.portKey = t.WebhookPort, "platforms.telegram.webhook_port"
+	}
+	g.accounts.add(acc)
 }
 
 // restartAccounts starts the adapters of these platforms anew with the configuration that is in force; ""
@@ -103,9 +108,13 @@ func (g *Gateway) newWeb(cfg *config.Config) (platforms.Adapter, error) {
 
 func (g *Gateway) newTelegram(cfg *config.Config) (platforms.Adapter, error) {
 	t := cfg.Platforms.Telegram
-	limit := t.RateLimit.On
+	limit, files := t.RateLimit.On, ""
+	if t.LocalMode {
+		files = t.LocalRoot
+	}
 	return telegram.New(telegram.Options{
-		Token: t.Token.Reveal(), BaseURL: t.BaseURL, FileURL: t.BaseFileURL, Proxy: t.Proxy.Reveal(),
+		Token: t.Token.Reveal(), BaseURL: t.BaseURL, FileURL: t.BaseFileURL, LocalRoot: files, Proxy: t.Proxy.Reveal(),
+		IgnoreProxyEnv: !cfg.Gateway.TrustEnv, FallbackIPs: t.FallbackIPs, ConnectTimeout: cfg.Gateway.ConnectTimeout, FreeChats: t.FreeResponseChats,
 		WebhookURL: t.WebhookURL, WebhookSecret: t.WebhookSecret.Reveal(), RequireMention: t.RequireMention,
 		MentionPatterns: t.MentionPatterns, ExclusiveBotMentions: &t.ExclusiveBots, BotsRequireMention: t.BotsRequireMention,
 		IgnoredThreads: t.IgnoredThreads, ObserveUnmentioned: t.Observe, AllowedChats: t.AllowedChats, GuestMode: t.GuestMode,
@@ -387,10 +396,14 @@ func (g *Gateway) keepHouse(ctx context.Context) {
 			return
 		case <-timer.C:
 			g.sweep(ctx)
-			timer.Reset(time.Duration(g.cfg().Sessions.MinIntervalHours) * time.Hour)
+			timer.Reset(houseEvery)
 		}
 	}
 }
 
-// houseFirst is how long after a start the first sweep waits, so that it is in nobody's way.
-const houseFirst = 10 * time.Minute
+// houseFirst is how long after a start the first sweep waits, so that it is in nobody's way; houseEvery is how often
+// it is then looked whether something is due.
+const (
+	houseFirst = 10 * time.Minute
+	houseEvery = time.Hour
+)

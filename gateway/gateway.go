@@ -43,6 +43,8 @@ type Options struct {
 	Log     zerolog.Logger
 	// Redactor is the one that the log uses; it learns the profile's secrets.
 	Redactor *redact.Redactor
+	// SetLevel changes the least level of the log while it runs; nil: the level stays.
+	SetLevel func(level string)
 	// Adapters, when set, adds platforms that the configuration does not name (tests).
 	Adapters func(sink platforms.Sink) []platforms.Adapter
 	Now      func() time.Time
@@ -162,7 +164,8 @@ func (g *Gateway) listen() error {
 
 // buildCore wires delivery, turns, commands and the router.
 func (g *Gateway) buildCore() {
-	g.worker = delivery.New(delivery.Options{Store: g.store, Adapters: g.accounts, Texts: g.texts, Observer: g.metrics, Log: g.log, Now: g.now})
+	g.worker = delivery.New(delivery.Options{Store: g.store, Adapters: g.accounts, Texts: g.texts, Observer: g.metrics, Log: g.log, Now: g.now,
+		FreshFinal: func() time.Duration { return g.cfg().Streaming.FreshFinal }})
 	journal := &turn.Journal{}
 	g.toolLog = &toolLog{path: filepath.Join(g.opt.Paths.Logs, "tool_calls.log"), clean: g.opt.Redactor.String, log: g.log}
 	g.bus = g.catalog.bus(journal)
@@ -191,7 +194,7 @@ func (g *Gateway) buildCore() {
 		Key: func(e platforms.Event) sessions.Key {
 			return sessions.KeyFor(sessions.SourceOf(g.opt.Profile, e), g.keyOptions())
 		},
-		Mode: g.busyMode, Ack: func() bool { return g.cfg().Display.BusyAck },
+		Mode: g.busyMode, Ack: func() bool { return true }, // texts.Ack decides by platform
 		Freshness: func() time.Duration { return g.cfg().Agent.AutoContinue },
 		MaxActive: func() int { return g.cfg().MaxConcurrentSessions },
 		MaxText:   func() int64 { return int64(g.cfg().Gateway.MaxMessage) },
@@ -222,6 +225,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 	g.accounts.start(run)
 	g.setCommands()
+	g.announceStart(ctx)
 	g.wg.Add(1)
 	go g.serve()
 	if err := g.admin.Listen(g.opt.Paths.Socket); err != nil {

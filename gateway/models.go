@@ -39,6 +39,7 @@ func (m *models) reload(ctx context.Context) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.closeIdle()
 	m.main, m.choice, m.others = main, choice, map[string]model.Model{}
 	return nil
 }
@@ -169,7 +170,13 @@ func (m *models) Known() []string {
 func (m *models) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	model.CloseIdle(m.main)
+	m.closeIdle()
+}
+
+func (m *models) closeIdle() {
+	if m.main != nil {
+		model.CloseIdle(m.main)
+	}
 	for _, other := range m.others {
 		model.CloseIdle(other)
 	}

@@ -304,7 +304,8 @@ func (g *Gateway) awaitSent(ctx context.Context, reply SendReply) (SendReply, er
 	}
 }
 
-// target resolves platform[:chat[:thread]] to an address. A bare platform is its home channel.
+// target resolves platform[:chat[:thread]] to an address. A bare platform, and the name of the home channel, mean the
+// home channel.
 func (g *Gateway) target(s string) (platforms.Address, error) {
 	name, rest, _ := strings.Cut(s, ":")
 	name = strings.ToLower(strings.TrimSpace(name))
@@ -317,8 +318,7 @@ func (g *Gateway) target(s string) (platforms.Address, error) {
 		at := platforms.Address{Platform: account.Platform, Account: account.ID}
 		chat, thread, _ := strings.Cut(rest, ":")
 		at.Chat, at.Thread = platforms.ChatID(chat), platforms.ThreadID(thread)
-		if at.Chat == "" {
-			home := g.platform(account.Platform).HomeChannel
+		if home := g.platform(account.Platform).HomeChannel; at.Chat == "" || (home.IsSet() && strings.EqualFold(rest, home.Name)) {
 			if !home.IsSet() {
 				return at, fmt.Errorf("target %q names no chat and %s has no home channel: write %s:<chat> or set platforms.%s.home_channel", s, name, name, name)
 			}
@@ -387,7 +387,7 @@ func decodeArgs(raw json.RawMessage, into any) error {
 // sweep is one round of housekeeping.
 func (g *Gateway) sweep(ctx context.Context) {
 	cfg := g.cfg().Sessions
-	if cfg.AutoPrune {
+	if cfg.AutoPrune && g.due(ctx, "prune", time.Duration(cfg.MinIntervalHours)*time.Hour) {
 		pruned, err := g.store.Prune(ctx, sqlite.Retention{Ended: time.Duration(cfg.RetentionDays) * 24 * time.Hour})
 		if err != nil {
 			g.log.Warn().Err(err).Msg("old rows could not be removed")
@@ -395,7 +395,7 @@ func (g *Gateway) sweep(ctx context.Context) {
 			g.log.Debug().Interface("removed", pruned).Msg("old rows were removed")
 		}
 	}
-	if cfg.VacuumAfterPrune {
+	if cfg.VacuumAfterPrune && g.due(ctx, "vacuum", time.Duration(cfg.MinVacuumIntervalDays)*24*time.Hour) {
 		if freed, err := g.store.Vacuum(ctx); err != nil {
 			g.log.Warn().Err(err).Msg("free pages could not be given back")
 		} else if freed > 0 {
@@ -404,6 +404,65 @@ func (g *Gateway) sweep(ctx context.Context) {
 	}
 	if _, err := g.catalog.results.Prune(); err != nil {
 		g.log.Debug().Err(err).Msg("old tool results could not be removed")
+	}
+}
+
+// due reports whether a piece of housekeeping was not done for so long, also by earlier processes, and notes that it is
+// done now.
+func (g *Gateway) due(ctx context.Context, what string, every time.Duration) bool {
+	ok := false
+	err := g.store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
+		last, err := tx.Value("housekeeping", what)
+		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+			return err
+		}
+		if ok = err != nil || g.now().Sub(last.At) >= every; !ok {
+			return nil
+		}
+		return tx.SetValue("housekeeping", what, json.RawMessage(`1`), g.now())
+	})
+	if err != nil {
+		g.log.Warn().Err(err).Str("what", what).Msg("housekeeping is put off")
+	}
+	return ok && err == nil
+}
+
+// announceEvery is the least time between two words about a restart: a daemon that crashes again and again must not
+// fill the home channels.
+const announceEvery = time.Minute
+
+// announceStart says in the home channels that Herald runs again. The first start with a home channel is no restart.
+func (g *Gateway) announceStart(ctx context.Context) {
+	var rows []*sessions.OutboxRow
+	for _, account := range g.accounts.names() {
+		p := g.platform(account.Platform)
+		if !p.RestartNotice || !p.HomeChannel.IsSet() {
+			continue
+		}
+		at := platforms.Address{Platform: account.Platform, Account: account.ID, Chat: platforms.ChatID(p.HomeChannel.Chat), Thread: platforms.ThreadID(p.HomeChannel.Thread)}
+		rows = append(rows, g.noticeRow(at, g.texts.say(at, "restart.done", locales.Str("version", g.opt.Version))))
+	}
+	if len(rows) == 0 {
+		return
+	}
+	again := false
+	err := g.store.Update(ctx, sessions.EdgeQueue, func(tx sessions.Tx) error {
+		last, err := tx.Value("gateway", "started")
+		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+			return err
+		}
+		again = err == nil && g.now().Sub(last.At) >= announceEvery
+		if err := tx.SetValue("gateway", "started", json.RawMessage(`1`), g.now()); err != nil || !again {
+			return err
+		}
+		return tx.PutOutbox(rows...)
+	})
+	if err != nil {
+		g.log.Warn().Err(err).Msg("the home channels can't be told of the restart")
+		return
+	}
+	if again {
+		g.worker.Take(rows...)
 	}
 }
 
@@ -428,9 +487,14 @@ func (g *Gateway) reload(cfg *config.Config, report *config.Report, changes []co
 		g.log.Error().Err(err).Msg("the changed configuration has errors; the old one stays in force")
 		return
 	}
+	old := g.cfg()
+	cfg = config.InForce(old, cfg)
 	g.config.Store(cfg)
 	g.gate.Set(policyOf(cfg))
-	again := map[platforms.Name]bool{}
+	if g.opt.SetLevel != nil && old.Log.Level != cfg.Log.Level {
+		g.opt.SetLevel(cfg.Log.Level)
+	}
+	again, model := map[platforms.Name]bool{}, false
 	for _, c := range changes {
 		e := g.log.Info()
 		note := "a setting has changed"
@@ -443,12 +507,27 @@ func (g *Gateway) reload(cfg *config.Config, report *config.Report, changes []co
 		case config.ReloadSession:
 			note = "a setting has changed; new sessions follow it"
 		}
+		model = model || modelKey(c.Key)
 		e.Str("key", c.Key).Str("plan", string(c.Reload)).Msg(note)
 	}
 	g.restartAccounts(again)
+	if !model {
+		return
+	}
 	if err := g.models.reload(context.Background()); err != nil {
 		g.log.Error().Err(err).Msg("the model of the changed configuration can't be used; the old one stays in force")
+		return
 	}
+	g.log.Info().Str("model", g.models.Current("").String()).Str("because", g.models.reason()).Msg("the next turns use the model of the changed configuration")
+}
+
+// modelKey reports whether a key says which model answers, or how it is called.
+func modelKey(key string) bool {
+	switch key {
+	case "agent.api_max_retries", "agent.empty_max_retries", "agent.model_call_timeout":
+		return true
+	}
+	return strings.HasPrefix(key, "model.") || strings.HasPrefix(key, "providers.")
 }
 
 // protected reports files that never leave through a chat: what the home keeps beside the caches and the

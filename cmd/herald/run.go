@@ -71,7 +71,12 @@ func run(ctx context.Context, g *globals) error {
 		log.Warn().Msg(w.Error())
 	}
 	daemon, err := gateway.New(ctx, gateway.Options{Config: cfg, Report: report, Source: source, Paths: paths, Profile: g.profileName(),
-		Version: version(), Log: log, Redactor: secrets})
+		Version: version(), Log: log, Redactor: secrets,
+		SetLevel: func(name string) {
+			if level, err := zerolog.ParseLevel(name); err == nil {
+				zerolog.SetGlobalLevel(level)
+			}
+		}})
 	if err != nil {
 		return startError(err)
 	}
@@ -111,7 +116,8 @@ func openLog(cfg *config.Config, paths config.Paths, secrets *redact.Redactor) (
 		}
 		out, done = zerolog.MultiLevelWriter(screen, file), func() { _ = file.Close() }
 	}
-	return zerolog.New(redacting{out, secrets}).Level(level).With().Timestamp().Logger(), done, nil
+	zerolog.SetGlobalLevel(level) // the process's own level, so that a reload can change it
+	return zerolog.New(redacting{out, secrets}).With().Timestamp().Logger(), done, nil
 }
 
 // redacting takes secrets out of every line before it is written anywhere.

@@ -49,9 +49,9 @@ type Agent struct {
 	AutoContinue   time.Duration `yaml:"auto_continue_freshness" default:"3600s" min:"0s" max:"720h" doc:"a turn cut off by a restart goes on by itself when it is younger; an older one goes on with the chat's next message"`
 	DrainTimeout   time.Duration `yaml:"restart_drain_timeout" default:"10s" min:"0s" max:"24h" doc:"how long running turns may go on after a stop signal; the rest resumes after the start"`
 	InterruptGrace time.Duration `yaml:"interrupt_grace" default:"5s" min:"1s" max:"10m" doc:"how long an interrupted tool may take to end by itself before it is left behind" reload:"restart"`
-	APIMaxRetries  int           `yaml:"api_max_retries" default:"3" min:"0" max:"100" doc:"how often a failed model call is repeated" reload:"session"`
-	EmptyRetries   int           `yaml:"empty_max_retries" default:"3" min:"0" max:"100" doc:"how often an empty answer of the model is asked for again" reload:"session"`
-	CallTimeout    time.Duration `yaml:"model_call_timeout" default:"600s" min:"1s" max:"24h" doc:"time limit of one model call without any output" reload:"session"`
+	APIMaxRetries  int           `yaml:"api_max_retries" default:"3" min:"0" max:"100" doc:"how often a failed model call is repeated"`
+	EmptyRetries   int           `yaml:"empty_max_retries" default:"3" min:"0" max:"100" doc:"how often an empty answer of the model is asked for again"`
+	CallTimeout    time.Duration `yaml:"model_call_timeout" default:"600s" min:"1s" max:"24h" doc:"time limit of one model call without any output"`
 	MaxCrashes     int           `yaml:"max_turn_crashes" default:"3" min:"1" max:"100" doc:"process crashes within one turn before it is set aside"`
 	CacheSize      int           `yaml:"cache_size" default:"128" min:"1" max:"100000" doc:"conversations kept in memory" reload:"restart"`
 	CacheIdle      time.Duration `yaml:"cache_idle" default:"3600s" min:"1s" max:"720h" doc:"how long a quiet conversation is kept in memory" reload:"restart"`

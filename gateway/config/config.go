@@ -6,15 +6,15 @@ import "time"
 // may be shared without a lock. Fields that later parts need are added here.
 type Config struct {
 	HTTP        HTTP        `yaml:"http" doc:"the one HTTP listener: browser chat, health, metrics, webhooks"`
-	Model       Model       `yaml:"model" short:"name" doc:"which language model answers" reload:"session"`
-	Providers   Providers   `yaml:"providers" doc:"access to model providers" reload:"session"`
+	Model       Model       `yaml:"model" short:"name" doc:"which language model answers"`
+	Providers   Providers   `yaml:"providers" doc:"access to model providers"`
 	Agent       Agent       `yaml:"agent" doc:"the agent loop, its budgets and time limits"`
 	Compression Compression `yaml:"compression" doc:"when and how a long conversation is summarised"`
 	Streaming   Streaming   `yaml:"streaming" doc:"answers that grow while the model writes"`
 	Display     Display     `yaml:"display" doc:"what people see beside the answers"`
 	Platforms   Platforms   `yaml:"platforms" doc:"the chat platforms" reload:"adapter"`
 	Sessions    Sessions    `yaml:"sessions" doc:"how long conversations are kept"`
-	Memory      Memory      `yaml:"memory" doc:"what the agent remembers between sessions" reload:"session"`
+	Memory      Memory      `yaml:"memory" doc:"what the agent remembers between sessions" reload:"restart"`
 	Terminal    Terminal    `yaml:"terminal" doc:"where and how commands run" reload:"restart"`
 	Tools       Tools       `yaml:"tools" doc:"which tools the agent has, and their limits" reload:"session"`
 	Security    Security    `yaml:"security" doc:"guards"`
@@ -63,7 +63,7 @@ type Memory struct {
 	UserProfileEnabled bool `yaml:"user_profile_enabled" default:"true" doc:"keep a profile of the person"`
 	CharLimit          int  `yaml:"memory_char_limit" default:"2200" min:"100" max:"1000000" doc:"most characters of the notes"`
 	UserCharLimit      int  `yaml:"user_char_limit" default:"1375" min:"100" max:"1000000" doc:"most characters of the profile"`
-	NudgeInterval      int  `yaml:"nudge_interval" default:"10" min:"0" max:"10000" doc:"user turns between two reminders to save; 0: never"`
+	NudgeInterval      int  `yaml:"nudge_interval" default:"10" min:"0" max:"10000" doc:"messages of people between two reminders to save; 0: never" reload:"live"`
 }
 
 // Terminal is spec gateway 6.4 as far as the local environment goes.
@@ -127,7 +127,7 @@ type GuardrailLimit struct {
 type Security struct {
 	RedactSecrets bool `yaml:"redact_secrets" default:"true" doc:"mask what looks like a secret in tool results; logs, chats and the configured secrets themselves are masked in any case" reload:"restart"`
 	// WriteRoots is the ecosystem's HERALD_WRITE_SAFE_ROOT, a path list.
-	WriteRoots []string `yaml:"write_safe_roots" env:"HERALD_WRITE_SAFE_ROOT" sep:"path" check:"abspath" doc:"file tools write below these directories only; empty: anywhere that is not denied" reload:"session"`
+	WriteRoots []string `yaml:"write_safe_roots" env:"HERALD_WRITE_SAFE_ROOT" sep:"path" check:"abspath" doc:"file tools write below these directories only; empty: anywhere that is not denied" reload:"restart"`
 }
 
 // Privacy is what the model learns about people.
@@ -153,7 +153,7 @@ type Gateway struct {
 	ConnectTimeout  time.Duration `yaml:"platform_connect_timeout" default:"30s" min:"1s" max:"1h" doc:"time limit of one attempt to connect a platform" reload:"adapter"`
 	MaxInboundMedia Bytes         `yaml:"max_inbound_media_bytes" default:"128MiB" min:"1KiB" max:"4GiB" doc:"largest file taken from a chat" reload:"adapter"`
 	MaxMessage      Bytes         `yaml:"max_message_bytes" default:"1MiB" min:"4KiB" max:"64MiB" doc:"longest text taken from a chat; a longer one is refused with a notice"`
-	MaxPending      int           `yaml:"max_pending_per_session" default:"100" min:"1" max:"100000" doc:"messages that may wait in one conversation; more are refused with a notice"`
+	MaxPending      int           `yaml:"max_pending_per_session" default:"100" min:"1" max:"100000" doc:"messages that may wait in one conversation; more are refused with a notice" reload:"restart"`
 	StrictMedia     bool          `yaml:"strict" default:"false" env:"HERALD_MEDIA_DELIVERY_STRICT" doc:"send only files from the caches, the allowed directories, or made recently"`
 	MediaAllowDirs  []string      `yaml:"media_delivery_allow_dirs" env:"HERALD_MEDIA_ALLOW_DIRS" sep:"path" check:"abspath" doc:"directories whose files may be sent in strict mode"`
 	TrustRecent     bool          `yaml:"trust_recent_files" default:"true" env:"HERALD_MEDIA_TRUST_RECENT_FILES" doc:"strict mode also sends files that are younger than trust_recent_files_seconds"`

@@ -148,7 +148,7 @@ func TestDiff(t *testing.T) {
 		"HERALD_MODEL=x", "TELEGRAM_ALLOWED_USERS=1,2", "HERALD_DISPLAY_PLATFORMS_WEB_STREAMING=no", "HERALD_TERMINAL_TIMEOUT=5"))
 	want := []Change{
 		{Key: "http.listen", Old: "127.0.0.1:7878", New: "127.0.0.1:1", Reload: ReloadRestart},
-		{Key: "model.name", Old: "", New: "x", Reload: ReloadSession},
+		{Key: "model.name", Old: "", New: "x", Reload: ReloadLive},
 		{Key: "display.platforms.web.streaming", Old: "", New: "false", Reload: ReloadLive},
 		{Key: "platforms.telegram.allowed_users", Old: "", New: "1, 2", Reload: ReloadLive},
 		{Key: "platforms.telegram.token", Old: "***", New: "***", Reload: ReloadAdapter, Platform: "telegram"},
@@ -158,6 +158,24 @@ func TestDiff(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, got))
 	require.Empty(t, Diff(Default(), Default()))
 	require.Equal(t, `log.level: "info" to "debug" (live)`, got[6].String())
+}
+
+// A daemon obeys a changed file at once, but for what needs a restart.
+func TestInForce(t *testing.T) {
+	running, loaded := Default(), Default()
+	loaded.HTTP.Listen, loaded.GroupSessionsPerUser, loaded.Terminal.Cwd = "127.0.0.1:1", false, "/elsewhere"
+	loaded.Display.BusyInputMode, loaded.Platforms.Telegram.Token, loaded.Platforms.Web.AllowedUsers = "queue", NewSecret("1:new"), []string{"1"}
+	got := InForce(running, loaded)
+	require.Equal(t, running.HTTP, got.HTTP)
+	require.True(t, got.GroupSessionsPerUser)
+	require.Equal(t, "workspace", got.Terminal.Cwd)
+	require.Equal(t, "queue", got.Display.BusyInputMode)
+	require.Equal(t, "1:new", got.Platforms.Telegram.Token.Reveal())
+	require.Equal(t, []string{"1"}, got.Platforms.Web.AllowedUsers)
+	require.Equal(t, "127.0.0.1:1", loaded.HTTP.Listen)
+	for _, c := range Diff(running, got) {
+		require.NotEqual(t, ReloadRestart, c.Reload, c.Key)
+	}
 }
 
 // The table of spec gateway 1.11, and the order in which values win.
@@ -383,7 +401,7 @@ func TestWatch(t *testing.T) {
 
 			replace("log: {level: debug}\n# a comment changes nothing")
 			got = next(t, calls)
-			require.Equal(t, []Change{{Key: "model.name", New: "y", Reload: ReloadSession}}, got.changes)
+			require.Equal(t, []Change{{Key: "model.name", New: "y", Reload: ReloadLive}}, got.changes)
 		})
 	}
 }

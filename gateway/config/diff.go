@@ -58,6 +58,25 @@ func diffValue(k *key, a, b reflect.Value, path string, out *[]Change) {
 	}
 }
 
+// InForce returns what a running daemon obeys after a reload: loaded, but with the values of running for all keys that
+// need a restart. Neither is changed.
+func InForce(running, loaded *Config) *Config {
+	out := *loaded
+	keep(keyTree(), reflect.ValueOf(running).Elem(), reflect.ValueOf(&out).Elem())
+	return &out
+}
+
+func keep(k *key, from, to reflect.Value) {
+	for _, f := range k.fields {
+		switch {
+		case f.fields != nil:
+			keep(f, f.get(from), f.get(to))
+		case f.reload == ReloadRestart:
+			f.get(to).Set(f.get(from))
+		}
+	}
+}
+
 // entry returns a map's element, or the zero value when it has none.
 func entry(m reflect.Value, name string) reflect.Value {
 	if v := m.MapIndex(reflect.ValueOf(name)); v.IsValid() {

@@ -19,7 +19,7 @@ type Platform struct {
 	AllowedUsers       []string `yaml:"allowed_users" env:"{N}_ALLOWED_USERS" reload:"live" doc:"ids of people who may talk, in any chat; * means everyone"`
 	GroupAllowedUsers  []string `yaml:"group_allowed_users" env:"{N}_GROUP_ALLOWED_USERS" reload:"live" doc:"ids of people who may talk in groups"`
 	GroupAllowedChats  []string `yaml:"group_allowed_chats" env:"{N}_GROUP_ALLOWED_CHATS" reload:"live" doc:"ids of groups where everyone may talk"`
-	AllowedChats       []string `yaml:"allowed_chats" env:"{N}_ALLOWED_CHATS" reload:"live" doc:"ids of the only chats that are answered; empty: all that the other rules allow"`
+	AllowedChats       []string `yaml:"allowed_chats" env:"{N}_ALLOWED_CHATS" doc:"ids of the only chats that are answered; empty: all that the other rules allow"`
 	AllowFrom          []string `yaml:"allow_from" reload:"live" doc:"ids of people who may talk, in any chat; * means everyone"`
 	GroupAllowFrom     []string `yaml:"group_allow_from" reload:"live" doc:"ids of people who may talk in groups"`
 	AllowAll           bool     `yaml:"allow_all" default:"false" env:"{N}_ALLOW_ALL_USERS" reload:"live" doc:"everyone on this platform may talk"`
@@ -40,7 +40,7 @@ type Platform struct {
 	RequireMention     bool     `yaml:"require_mention" default:"false" env:"{N}_REQUIRE_MENTION" doc:"in groups only messages that speak to the bot are answered"`
 	FreeResponseChats  []string `yaml:"free_response_channels" env:"{N}_FREE_RESPONSE_CHATS" doc:"ids of groups where require_mention does not hold"`
 	MentionPatterns    []string `yaml:"mention_patterns" check:"regexp" doc:"patterns, in any case, that count as speaking to the bot"`
-	BotsRequireMention bool     `yaml:"bots_require_mention" default:"true" reload:"live" doc:"a bot that may talk must speak to us, even where people need not"`
+	BotsRequireMention bool     `yaml:"bots_require_mention" default:"true" doc:"a bot that may talk must speak to us, even where people need not"`
 }
 
 // Texts and Channels are keyed by the platform's own chat or thread id.

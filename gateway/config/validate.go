@@ -10,6 +10,13 @@ import (
 func (c *Config) validate(r *Report) {
 	c.validateHTTP(r)
 	c.validateTelegram(r)
+	for name, p := range map[string]Platform{"web": c.Platforms.Web.Platform, "telegram": c.Platforms.Telegram.Platform} {
+		for id, o := range p.ChannelOverrides {
+			if key := "platforms." + name + ".channel_overrides." + id; o.Provider != "" && o.Model == "" {
+				r.errorf(key+".model", r.Origin(key+".provider"), "is missing: provider %q needs the model's name there", o.Provider)
+			}
+		}
+	}
 	if w, t, o := c.Agent.TimeoutWarning, c.Agent.Timeout, r.Origin("agent.gateway_timeout_warning"); o != (Origin{}) && t > 0 && w >= t {
 		r.warnf("agent.gateway_timeout_warning", o, "%v is not shorter than agent.gateway_timeout (%v), so the warning never comes", w, t)
 	}

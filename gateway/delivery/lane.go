@@ -157,7 +157,7 @@ func (l *lane) begin(row *sessions.OutboxRow, adapter platforms.Adapter) error {
 	next := *row
 	next.State = sessions.OutAttempting
 	next.Attempts++
-	if used != nil {
+	if used != nil && !l.removed(used, row, adapter) {
 		next.Message.Edit = used.message
 	}
 	err := w.opt.Store.Update(w.ctx, sessions.EdgeSend, func(tx sessions.Tx) error {
@@ -186,6 +186,22 @@ func (l *lane) begin(row *sessions.OutboxRow, adapter platforms.Adapter) error {
 	return nil
 }
 
+// removed takes an old preview off, so that the answer stands as a new message with its own time (Options.FreshFinal).
+// A crash after it does no harm: a preview that is gone already counts as removed.
+func (l *lane) removed(p *preview, row *sessions.OutboxRow, adapter platforms.Adapter) bool {
+	w := l.w
+	deleter, can := adapter.(platforms.Deleter)
+	if w.opt.FreshFinal == nil || !can || p.at.IsZero() {
+		return false
+	}
+	if limit := w.opt.FreshFinal(); limit <= 0 || w.opt.Now().Sub(p.at) < limit {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, w.opt.SendTimeout)
+	defer cancel()
+	return deleter.Delete(ctx, row.Message.Address, p.message) == nil
+}
+
 // settle writes the outcome of an attempt down and decides what follows.
 func (l *lane) settle(row *sessions.OutboxRow, receipt platforms.Receipt, se *platforms.SendError, took time.Duration) {
 	w := l.w
@@ -197,7 +213,7 @@ func (l *lane) settle(row *sessions.OutboxRow, receipt platforms.Receipt, se *pl
 		row.Sent = receipt.Message
 		l.finish(row, sessions.OutSent, "", receipt.Notes)
 		if row.Kind == sessions.OutPreview && row.Sent != "" {
-			w.setPreview(row.Turn, &preview{row: row.ID, message: row.Sent})
+			w.setPreview(row.Turn, &preview{row: row.ID, message: row.Sent, at: row.Created})
 		}
 		return
 	}

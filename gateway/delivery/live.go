@@ -220,7 +220,7 @@ func (v *Live) journal(row *sessions.OutboxRow, receipt platforms.Receipt, se *p
 		w.opt.Log.Error().Err(err).Int64("outbox", int64(row.ID)).Msg("a preview can't be written down")
 	}
 	if se == nil && receipt.Message != "" {
-		w.setPreview(v.opt.Turn, &preview{row: row.ID, message: receipt.Message})
+		w.setPreview(v.opt.Turn, &preview{row: row.ID, message: receipt.Message, at: w.opt.Now()})
 	}
 }
 

@@ -60,6 +60,9 @@ type Options struct {
 	Now         func() time.Time // nil: time.Now
 	SendTimeout time.Duration    // 0: DefaultSendTimeout
 	MaxAge      time.Duration    // 0: DefaultMaxAge
+	// FreshFinal is the age from which a preview is removed and its answer sent as a new message, where the platform can
+	// delete; nil or 0: the answer always completes the preview.
+	FreshFinal func() time.Duration
 }
 
 // Worker runs the lanes. Make one with New, call Recover once, and hand it rows with Take.
@@ -81,6 +84,7 @@ type Worker struct {
 type preview struct {
 	row     sessions.OutboxID
 	message platforms.MessageID
+	at      time.Time // when it appeared
 }
 
 // New returns a worker that sends nothing yet.
@@ -162,7 +166,7 @@ func previewOf(v sessions.View, turn sessions.TurnID) (*preview, error) {
 	var found *preview
 	for _, row := range rows {
 		if row.Kind == sessions.OutPreview && row.State == sessions.OutSent && row.Sent != "" {
-			found = &preview{row: row.ID, message: row.Sent}
+			found = &preview{row: row.ID, message: row.Sent, at: row.Created}
 		}
 	}
 	return found, nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -163,15 +164,18 @@ func (c *call) note(resp *http.Response, body []byte) {
 // newTransport returns the one transport of an adapter. It speaks HTTP/1.1, where it is known whether a
 // request has left.
 func newTransport(s settings) *http.Transport {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
+	dialer := &net.Dialer{Timeout: s.ConnectTimeout, KeepAlive: 15 * time.Second}
 	t := &http.Transport{
-		DialContext:           dialer.DialContext,
-		TLSHandshakeTimeout:   10 * time.Second,
+		DialContext:           dialFallback(dialer.DialContext, s.api.Hostname(), s.FallbackIPs),
+		TLSHandshakeTimeout:   s.ConnectTimeout,
 		MaxIdleConns:          128,
 		MaxIdleConnsPerHost:   128,
 		IdleConnTimeout:       90 * time.Second,
 		ExpectContinueTimeout: time.Second,
 		Proxy:                 http.ProxyFromEnvironment,
+	}
+	if s.IgnoreProxyEnv {
+		t.Proxy = nil
 	}
 	if s.Proxy != "" {
 		if proxy, err := url.Parse(s.Proxy); err == nil {
@@ -179,4 +183,29 @@ func newTransport(s settings) *http.Transport {
 		}
 	}
 	return t
+}
+
+// dialFunc is net.Dialer's DialContext.
+type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dialFallback tries the addresses in order when the name of the server does not resolve. The certificate is still
+// checked against the name.
+func dialFallback(dial dialFunc, host string, ips []string) dialFunc {
+	if len(ips) == 0 {
+		return dial
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		var unresolved *net.DNSError
+		name, port, splitErr := net.SplitHostPort(addr)
+		if err == nil || !errors.As(err, &unresolved) || splitErr != nil || name != host {
+			return conn, err
+		}
+		for _, ip := range ips {
+			if conn, ipErr := dial(ctx, network, net.JoinHostPort(ip, port)); ipErr == nil {
+				return conn, nil
+			}
+		}
+		return nil, err
+	}
 }

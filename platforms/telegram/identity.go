@@ -55,7 +55,7 @@ func (a *Adapter) identify(ctx context.Context) {
 	}
 	wait := a.newBackoff()
 	for {
-		call, callCtx, cancel := a.newCall(ctx, a.s.PollMargin)
+		call, callCtx, cancel := a.newCall(ctx, a.s.ConnectTimeout)
 		me, err := a.api.GetMe(callCtx)
 		cancel()
 		if err == nil {

@@ -54,7 +54,7 @@ func (a *Adapter) judge(m *models.Message, me profile) verdict {
 		return v
 	case !home:
 		reason = dropChat
-	case a.s.RequireMention:
+	case a.s.RequireMention && !a.s.free[strconv.FormatInt(m.Chat.ID, 10)]:
 		reason = dropUnmentioned
 	default:
 		v.addressed = marks.command // a bare command speaks to every bot that hears it

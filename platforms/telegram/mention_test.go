@@ -94,6 +94,8 @@ func TestAdapter_Judge(t *testing.T) {
 		{"a group answers all it sees by default", Options{}, models.Message{Text: "hello"}, answer},
 		{"a mention", Options{RequireMention: true}, models.Message{Text: "@herald_bot hello"}, addressed},
 		{"no mention", Options{RequireMention: true}, models.Message{Text: "hello"}, drop(dropUnmentioned)},
+		{"no mention where none is needed", Options{RequireMention: true, FreeChats: []string{"-9"}}, models.Message{Text: "hello"}, answer},
+		{"no mention, free elsewhere", Options{RequireMention: true, FreeChats: []string{"-8"}}, models.Message{Text: "hello"}, drop(dropUnmentioned)},
 		{"no mention, observed", Options{RequireMention: true, ObserveUnmentioned: true}, models.Message{Text: "hello"}, observed},
 		{"a reply to the bot", Options{RequireMention: true}, models.Message{Text: "hello", ReplyToMessage: ours}, addressed},
 		{"the root of a topic the bot made is no reply", Options{RequireMention: true}, models.Message{Text: "hello", ReplyToMessage: topicRoot}, drop(dropUnmentioned)},

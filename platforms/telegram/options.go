@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -26,6 +27,10 @@ const (
 	DefaultBaseURL     = "https://api.telegram.org"
 	DefaultPollTimeout = 50 * time.Second
 	DefaultPollMargin  = 10 * time.Second
+
+	// DefaultConnectTimeout is the project's own choice: the API answers within one second as a rule.
+	DefaultConnectTimeout = 30 * time.Second
+
 	DefaultBackoffMin  = 200 * time.Millisecond
 	DefaultBackoffMax  = 15 * time.Second
 	DefaultAlbumWait   = 400 * time.Millisecond
@@ -56,8 +61,15 @@ type Options struct {
 	// LocalRoot is the folder of a private server in local mode, whose getFile answers an absolute path.
 	// Only files below it are read. Empty refuses absolute paths.
 	LocalRoot string
-	// Proxy is the URL of an HTTP(S) or SOCKS5 proxy. Empty takes the proxy of the environment.
-	Proxy string
+	// Proxy is the URL of an HTTP(S) or SOCKS5 proxy. Empty takes the proxy of the environment, unless
+	// IgnoreProxyEnv is set.
+	Proxy          string
+	IgnoreProxyEnv bool
+	// FallbackIPs are addresses of the Bot API server that are tried in order when its name does not resolve.
+	FallbackIPs []string
+	// ConnectTimeout bounds one attempt to connect, and the first question to the server. 0 is
+	// DefaultConnectTimeout.
+	ConnectTimeout time.Duration
 
 	// WebhookURL switches from polling to a webhook: the public https address that Telegram posts to. Its
 	// path need not be WebhookPath: a reverse proxy may stand between.
@@ -71,6 +83,8 @@ type Options struct {
 	// RequireMention drops group messages that don't speak to the bot: no mention, no reply to it, no
 	// /command@name, no match of MentionPatterns.
 	RequireMention bool
+	// FreeChats are the groups where RequireMention does not hold, by id.
+	FreeChats []string
 	// MentionPatterns are further wake words for groups: regular expressions, case-insensitive. A bad one is
 	// reported in the log and ignored.
 	MentionPatterns []string
@@ -153,6 +167,7 @@ type settings struct {
 	patterns      []*regexp.Regexp
 	threads       map[string]bool
 	chats         map[string]bool
+	free          map[string]bool // where people need not mention the bot
 	allowsAll     bool
 	pollSecs      int
 }
@@ -205,7 +220,12 @@ func (o Options) check() (settings, error) {
 	if err := s.checkNumbers(); err != nil {
 		return s, err
 	}
-	s.threads, s.chats = set(o.IgnoredThreads), set(o.AllowedChats)
+	s.threads, s.chats, s.free = set(o.IgnoredThreads), set(o.AllowedChats), set(o.FreeChats)
+	for _, ip := range o.FallbackIPs {
+		if net.ParseIP(ip) == nil {
+			return s, s.setting("fallback_ips", fmt.Errorf("%q is no IP address", ip))
+		}
+	}
 	s.allowsAll = len(s.chats) == 0 || s.chats["*"]
 	if s.Metrics == nil {
 		s.Metrics = noMetrics{}
@@ -256,6 +276,7 @@ func (s *settings) checkNumbers() error {
 		least time.Duration
 	}{
 		{"poll_timeout", &s.PollTimeout, DefaultPollTimeout, time.Second},
+		{"connect_timeout", &s.ConnectTimeout, DefaultConnectTimeout, time.Millisecond},
 		{"poll_margin", &s.PollMargin, DefaultPollMargin, 10 * time.Millisecond},
 		{"backoff_min", &s.BackoffMin, DefaultBackoffMin, time.Millisecond},
 		{"backoff_max", &s.BackoffMax, DefaultBackoffMax, time.Millisecond},
