@@ -122,7 +122,7 @@ func TestPreview_StaysWhenTheMessageOutgrowsIt(t *testing.T) {
 			doc.WriteString("Some **bold** words and `code` here.\n\n- item one\n- item two\n\n")
 		}
 		var outgrown string
-		for i := 40; i < doc.Len(); i += 7 {
+		for i := 40; i < doc.Len(); i += 61 {
 			p := Preview(doc.String()[:i], traits)
 			require.NoError(t, checkChunks([]platforms.Text{p}, traits))
 			if i > 500 {

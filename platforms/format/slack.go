@@ -45,11 +45,7 @@ func (slackNotation) mark(m mark, s *span, after byte) (string, string) {
 	case mono:
 		return border + "`", "`"
 	}
-	url := string(appendHTML(nil, s.link.url))
-	if s.kind == atomSpan {
-		return "<" + url + "|", ">"
-	}
-	return "<" + url + "|", ">"
+	return "<" + string(appendHTML(nil, s.link.url)) + "|", ">"
 }
 
 func (slackNotation) text(p *pen, l *leaf, s *span, text string) {

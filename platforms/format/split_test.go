@@ -150,14 +150,14 @@ func TestSplit_WorkIsLinear(t *testing.T) {
 	for name, input := range inputs {
 		t.Run(name, func(t *testing.T) {
 			for _, traits := range real {
-				traits.Limit = 2000
+				traits.Limit = 500
 				work := func(n int) int {
 					r := newRenderer(tidy(input(n)), traits)
 					chunks := r.split(0)
 					require.NotEmpty(t, chunks)
 					return r.work
 				}
-				const n = 1 << 15
+				const n = 1 << 13
 				small, large := work(n), work(2*n)
 				require.Lessf(t, float64(large), 2.3*float64(small)+float64(traits.Limit), "%s: work went from %d to %d", traits.Dialect, small, large)
 				require.Lessf(t, large, 60*2*n, "%s: %d steps for %d bytes", traits.Dialect, large, 2*n)
