@@ -207,9 +207,8 @@ func (m *Model) assistant(b []byte, msg *model.Message) []byte {
 	b = append(b, `{"role":"assistant","content":`...)
 	b = wire.AppendString(b, msg.Text)
 	var back replay
-	if len(msg.Replay) > 0 && json.Unmarshal(msg.Replay, &back) == nil &&
-		(back.Provider != m.o.Provider || back.Model != m.o.Model) {
-		back = replay{}
+	if len(msg.Replay) > 0 {
+		back = m.replayed(msg.Replay)
 	}
 	if back.ReasoningContent != "" {
 		b = append(b, `,"reasoning_content":`...)
@@ -243,6 +242,15 @@ func (m *Model) assistant(b []byte, msg *model.Message) []byte {
 		b = append(b, ']')
 	}
 	return append(b, '}')
+}
+
+// replayed reads what an earlier answer left to send back. Another provider's or model's is not ours to send.
+func (m *Model) replayed(raw json.RawMessage) replay {
+	var back replay
+	if json.Unmarshal(raw, &back) == nil && (back.Provider != m.o.Provider || back.Model != m.o.Model) {
+		return replay{}
+	}
+	return back
 }
 
 // sound returns arguments that parse: several servers decode the history's and fail on what they once
