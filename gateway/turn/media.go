@@ -40,6 +40,9 @@ func takeMedia(text string) (string, []media) {
 	var found []media
 	for _, m := range mediaTag.FindAllStringSubmatch(text, -1) {
 		path := m[1] + m[2] + m[3] + strings.TrimRight(m[4], ".,;:!?)")
+		if path == "" {
+			continue // a tag with nothing but punctuation behind it
+		}
 		found = append(found, media{path: path, voice: voice, document: document})
 	}
 	text = mediaTag.ReplaceAllString(text, "")

@@ -147,6 +147,7 @@ func TestMediaPolicy(t *testing.T) {
 
 func FuzzMedia(f *testing.F) {
 	f.Add("MEDIA:/a/b.png and [[as_document]]")
+	f.Add("MEDIA:.") // found by fuzzing
 	f.Fuzz(func(t *testing.T, s string) {
 		text, files := takeMedia(s)
 		if len(files) == 0 && !strings.Contains(s, "[[") && strings.TrimSpace(text) != strings.TrimSpace(s) && !strings.Contains(s, "MEDIA:") {
