@@ -376,7 +376,7 @@ func TestWatch(t *testing.T) {
 		"polled":   {Settle: time.Hour, Poll: 10 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := home(t, "log: {level: info}", "")
+			dir := home(t, "log: {level: info}", "# empty")
 			// A write before the watch has begun is found as well, so the test need not wait for the watch.
 			calls := watching(t, dir, opts)
 			file := filepath.Join(dir, "config.yaml")
@@ -403,5 +403,18 @@ func TestWatch(t *testing.T) {
 			got = next(t, calls)
 			require.Equal(t, []Change{{Key: "model.name", New: "y", Reload: ReloadLive}}, got.changes)
 		})
+	}
+}
+
+// A file that was not there when the watch began, and one that was taken away meanwhile.
+func TestWatch_NewFile(t *testing.T) {
+	dir := home(t, "log: {level: info}", "")
+	file := filepath.Join(dir, ".env")
+	calls := watching(t, dir, WatchOptions{Settle: 5 * time.Millisecond, Poll: 20 * time.Millisecond})
+	for _, name := range []string{"y", "z"} {
+		require.NoError(t, os.WriteFile(file, []byte("HERALD_MODEL="+name), 0o600))
+		require.Equal(t, name, next(t, calls).c.Model.Name)
+		require.NoError(t, os.Remove(file))
+		require.Empty(t, next(t, calls).c.Model.Name)
 	}
 }

@@ -15,8 +15,8 @@ import (
 type WatchOptions struct {
 	// Settle is how long the files must be quiet before they are read (default 200 ms): editors write in steps.
 	Settle time.Duration
-	// Poll is how often the files are looked at all the same (default 10 s), for file systems that report no
-	// changes, such as NFS.
+	// Poll is how often the files are looked at all the same (default 2 s): for a file that is new, and for file
+	// systems that report no changes, such as NFS.
 	Poll time.Duration
 }
 
@@ -29,11 +29,12 @@ func Watch(ctx context.Context, src Source, current *Config, opts WatchOptions, 
 		opts.Settle = 200 * time.Millisecond
 	}
 	if opts.Poll <= 0 {
-		opts.Poll = 10 * time.Second
+		opts.Poll = 2 * time.Second
 	}
 	w := &watch{src: src, current: current, on: on}
 	events, stop := w.notify()
 	defer stop()
+	w.arm()
 	w.load(w.content()) // what changed between the caller's Load and now
 
 	poll := time.NewTicker(opts.Poll)
@@ -45,12 +46,12 @@ func Watch(ctx context.Context, src Source, current *Config, opts WatchOptions, 
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case e, ok := <-events:
+		case _, ok := <-events:
 			if !ok {
 				events = nil // polling goes on
-			} else if w.concerns(e.Name) {
-				settle.Reset(opts.Settle)
+				continue
 			}
+			settle.Reset(opts.Settle)
 		case <-settle.C:
 			w.look()
 		case <-poll.C:
@@ -65,27 +66,37 @@ type watch struct {
 	current *Config
 	on      func(*Config, *Report, []Change)
 	seen    [sha256.Size]byte
+	// notifier is nil without the system's help.
+	notifier *fsnotify.Watcher
 }
 
-// notify watches the directories of the files, because editors replace files. Without the system's help the channel is
-// nil and polling is all there is.
+// notify asks the system for changes. Without its help the channel is nil and polling is all there is.
 func (w *watch) notify() (<-chan fsnotify.Event, func()) {
 	n, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, func() {}
 	}
+	w.notifier = n
 	done := make(chan struct{})
 	go func() { // errors (a full queue) are made good by polling
 		defer close(done)
 		for range n.Errors {
 		}
 	}()
-	for _, f := range w.files() {
-		_ = n.Add(filepath.Dir(f)) // one that can't be watched is polled
-	}
 	return n.Events, func() {
 		_ = n.Close()
 		<-done
+	}
+}
+
+// arm watches the files that are there; doing it again takes up those that are new or were replaced. It is the files
+// and not their directory: the database lives beside them, and each of its writes would wake us.
+func (w *watch) arm() {
+	if w.notifier == nil {
+		return
+	}
+	for _, f := range w.files() {
+		_ = w.notifier.Add(f) // one that can't be watched is polled
 	}
 }
 
@@ -98,15 +109,6 @@ func (w *watch) files() []string {
 		out = append(out, filepath.Join(w.src.Home, ".env"))
 	}
 	return out
-}
-
-func (w *watch) concerns(name string) bool {
-	for _, f := range w.files() {
-		if filepath.Base(name) == filepath.Base(f) {
-			return true
-		}
-	}
-	return false
 }
 
 // content is a hash over the files and their modes.
@@ -128,8 +130,10 @@ func (w *watch) content() (sum [sha256.Size]byte) {
 	return sum
 }
 
-// look loads when the content is another than before.
+// look loads when the content is another than before. What changes after arm is notified again, what changed before it
+// is in the content.
 func (w *watch) look() {
+	w.arm()
 	if sum := w.content(); sum != w.seen {
 		w.load(sum)
 	}
