@@ -405,6 +405,34 @@ func (g *Gateway) sweep(ctx context.Context) {
 	if _, err := g.catalog.results.Prune(); err != nil {
 		g.log.Debug().Err(err).Msg("old tool results could not be removed")
 	}
+	if err := g.sweepValues(ctx); err != nil {
+		g.log.Warn().Err(err).Msg("old notes of the core could not be removed")
+	}
+}
+
+// passing are the spaces of values that mean nothing any more once they are old: gates that have opened,
+// questions of ended turns, messages that /retry has taken up.
+var passing = []string{"delivery.gate", "prompt", "retry"}
+
+func (g *Gateway) sweepValues(ctx context.Context) error {
+	limit := g.now().Add(-sqlite.DefaultFinished)
+	return g.store.Update(ctx, sessions.EdgeKeep, func(tx sessions.Tx) error {
+		for _, space := range passing {
+			values, err := tx.Values(space)
+			if err != nil {
+				return err
+			}
+			for _, v := range values {
+				if v.At.After(limit) {
+					continue
+				}
+				if err := tx.SetValue(space, v.Name, nil, g.now()); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // due reports whether a piece of housekeeping was not done for so long, also by earlier processes, and notes that it is

@@ -22,7 +22,6 @@ type Live struct {
 	text    platforms.Text
 	dirty   bool
 	message platforms.MessageID
-	shown   platforms.Text
 	next    time.Time
 	floods  int
 	showing bool // the lane is at it
@@ -79,11 +78,11 @@ func (v *Live) Set(text platforms.Text) {
 	w.kickLocked(v.lane)
 }
 
-// Shown returns the text that is visible now, empty when nothing is.
-func (v *Live) Shown() platforms.Text {
+// Visible reports whether something is visible, or is on its way to be.
+func (v *Live) Visible() bool {
 	v.w.mu.Lock()
 	defer v.w.mu.Unlock()
-	return v.shown
+	return v.message != "" || v.showing
 }
 
 // Message returns the id of the visible message, empty when there is none.
@@ -201,7 +200,7 @@ func (v *Live) show() {
 	if row != nil {
 		v.journal(row, receipt, se)
 	}
-	v.after(text, receipt, se)
+	v.after(receipt, se)
 }
 
 // journal writes down what came of a preview's first send.
@@ -225,7 +224,7 @@ func (v *Live) journal(row *sessions.OutboxRow, receipt platforms.Receipt, se *p
 }
 
 // after decides how the show goes on.
-func (v *Live) after(text platforms.Text, receipt platforms.Receipt, se *platforms.SendError) {
+func (v *Live) after(receipt platforms.Receipt, se *platforms.SendError) {
 	w := v.w
 	now := w.opt.Now()
 	w.mu.Lock()
@@ -240,7 +239,7 @@ func (v *Live) after(text platforms.Text, receipt platforms.Receipt, se *platfor
 		if v.message == "" {
 			v.message = receipt.Message
 		}
-		v.shown, v.floods = text, 0
+		v.floods = 0
 		return
 	}
 	if w.opt.Observer != nil {

@@ -193,13 +193,6 @@ func (w *Worker) setPreview(turn sessions.TurnID, p *preview) {
 	w.previews[turn] = p
 }
 
-// Forget drops what is remembered for a turn that has ended. Its rows are not touched.
-func (w *Worker) Forget(turn sessions.TurnID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.previews, turn)
-}
-
 // Take queues committed rows. It never blocks.
 func (w *Worker) Take(rows ...*sessions.OutboxRow) {
 	for _, row := range rows {

@@ -42,7 +42,6 @@ type Outbox interface {
 	Take(rows ...*sessions.OutboxRow)
 	Live(delivery.LiveOptions) *delivery.Live
 	Adopt(ctx context.Context, turn sessions.TurnID) error
-	Forget(turn sessions.TurnID)
 	KeepTyping(ctx context.Context, at platforms.Address)
 }
 

@@ -34,7 +34,7 @@ type stream struct {
 
 // shown returns the text of the answer so far when some of it is visible.
 func (s *stream) shown() string {
-	if s.live == nil || s.live.Shown().Body == "" {
+	if s.live == nil || !s.live.Visible() {
 		return ""
 	}
 	return s.text.String()
