@@ -85,7 +85,12 @@ type Lock struct {
 	file *flock.Flock
 }
 
-// Acquire takes the lock at path without waiting and writes info into the file. Missing folders are made
+// orphanGrace is how long a lock is waited for that is held and has no living holder on record. A process
+// that is killed while it starts a command leaves its locks to the half-started child until that has become
+// the command, and whoever starts the daemon again at once meets them.
+const orphanGrace = 2 * time.Second
+
+// Acquire takes the lock at path without waiting for a living holder and writes info into the file. Missing folders are made
 // with mode 0700, the file with 0600. Errors: *HeldError when it is held, by this process too; otherwise
 // what the file system said. A full disk is no error.
 func Acquire(path string, info Info) (*Lock, error) {
@@ -93,14 +98,19 @@ func Acquire(path string, info Info) (*Lock, error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	file := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
-	held, err := file.TryLock()
-	if err != nil {
-		_ = file.Close()
-		return nil, fmt.Errorf("lock %s: %w", path, err)
-	}
-	if !held {
-		_ = file.Close()
-		return nil, &HeldError{Path: path, Holder: holderOf(path)}
+	for deadline := time.Now().Add(orphanGrace); ; {
+		held, err := file.TryLock()
+		if err != nil {
+			_ = file.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if held {
+			break
+		}
+		if holder := holderOf(path); holder.PID != 0 || time.Now().After(deadline) {
+			_ = file.Close()
+			return nil, &HeldError{Path: path, Holder: holder}
+		}
 	}
 	info.PID = os.Getpid()
 	info.Start, _ = startOf(info.PID) // 0 where the system does not tell

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"herald/platforms"
@@ -17,13 +18,22 @@ import (
 
 // ledger is the database that the daemon left, read as a whole.
 type ledger struct {
-	inbox    map[spot]sessions.InboxItem
+	inbox map[spot]sessions.InboxItem
+	// bare are the dropped rows by place: they keep ids and no content, so that they can only be counted.
+	bare     map[place][]sessions.InboxItem
 	items    []sessions.InboxItem
 	outbox   []sessions.OutboxRow
 	turns    map[sessions.TurnID]sessions.Turn
 	calls    map[sessions.TurnID]map[string]sessions.CallState
 	sessions []sessions.Session
 	rows     map[sessions.ID][]sessions.Message
+}
+
+// placeOf is where an address of the fake Telegram is.
+func placeOf(a platforms.Address) place {
+	chat, _ := strconv.ParseInt(string(a.Chat), 10, 64)
+	thread, _ := strconv.Atoi(string(a.Thread))
+	return place{chat, thread}
 }
 
 // spot names a person's message.
@@ -69,7 +79,7 @@ func (w *world) read() (*ledger, error) {
 	if !report.OK() {
 		w.fail("P11: the database is damaged: %v", report.Problems())
 	}
-	l := &ledger{inbox: map[spot]sessions.InboxItem{}, turns: map[sessions.TurnID]sessions.Turn{},
+	l := &ledger{inbox: map[spot]sessions.InboxItem{}, bare: map[place][]sessions.InboxItem{}, turns: map[sessions.TurnID]sessions.Turn{},
 		calls: map[sessions.TurnID]map[string]sessions.CallState{}, rows: map[sessions.ID][]sessions.Message{}}
 	return l, store.View(ctx, func(v sessions.View) error { return l.read(v) })
 }
@@ -80,6 +90,9 @@ func (l *ledger) read(v sessions.View) (err error) {
 	}
 	for _, item := range l.items {
 		switch e := item.Event; {
+		case item.State == sessions.InboxDropped:
+			at := placeOf(e.Address)
+			l.bare[at] = append(l.bare[at], item)
 		case e.Message != nil:
 			l.inbox[spot{e.Address.Chat, e.Message.ID}] = item
 		case e.Command != nil:
@@ -173,6 +186,9 @@ func (w *world) everyQuestionEnds(l *ledger) {
 			continue // asked in the browser, which looks for itself
 		}
 		item, kept := l.inbox[spot{platforms.ChatID(itoa(a.place.chat)), platforms.MessageID(itoa(int64(a.message)))}]
+		if bare := l.bare[a.place]; !kept && len(bare) > 0 {
+			item, kept, l.bare[a.place] = bare[0], true, bare[1:]
+		}
 		if !kept {
 			w.fail("P1: %q never came in", a.text)
 			continue
