@@ -107,8 +107,8 @@ type Span struct {
 }
 
 // PlanSpan chooses what to summarise: everything but the first and last rows, never cutting between a tool
-// call and its results, and always leaving the newest row in which a person spoke to the bot. ok is false when
-// nothing is worth it.
+// call and its results, and always leaving the newest rows in which people spoke to the bot, as far as nothing
+// stands between them. ok is false when nothing is worth it.
 func PlanSpan(rows []sessions.Message, first, last int) (span Span, ok bool) {
 	whole := wholeCuts(rows)
 	head := min(max(first, 0), len(rows))
@@ -122,6 +122,10 @@ func PlanSpan(rows []sessions.Message, first, last int) (span Span, ok bool) {
 			newestUser = i
 			break
 		}
+	}
+	// Messages that were taken together wait for their answer together.
+	for newestUser > 0 && newestUser < len(rows) && rows[newestUser-1].Role == sessions.User && rows[newestUser-1].Kind == sessions.KindPlain {
+		newestUser--
 	}
 	tail = min(tail, newestUser)
 	for tail > 0 && !whole[tail] {

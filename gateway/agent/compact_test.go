@@ -33,6 +33,7 @@ func TestPlanSpan(t *testing.T) {
 	}{
 		{"the middle", talk, 1, 2, []sessions.RowID{1}, []sessions.RowID{2, 3, 4}},
 		{"the newest question stays", talk, 0, 0, nil, []sessions.RowID{1, 2, 3, 4}},
+		{"questions that wait together stay together", numbered(user("1"), answer("2"), user("3"), user("4"), user("5")), 0, 1, nil, []sessions.RowID{1, 2}},
 		{"one row is not worth it", talk, 3, 2, nil, nil},
 		{"nothing but what is protected", talk, 10, 10, nil, nil},
 		{"results stay with a protected call", tools, 2, 4, []sessions.RowID{1, 2, 3, 4}, nil},
