@@ -36,6 +36,7 @@ type house struct {
 	api  *modeltest.Server
 	env  []string
 	set  map[string]string
+	now  func() time.Time // nil: the real time
 
 	gateway *gateway.Gateway
 	stop    context.CancelFunc
@@ -106,7 +107,7 @@ func (h *house) open() (*gateway.Gateway, error) {
 	}
 	secrets := redact.New(cfg.Secrets()...)
 	return gateway.New(context.Background(), gateway.Options{Config: cfg, Report: report, Source: src, Paths: config.PathsFor(h.home),
-		Profile: config.DefaultProfile, Version: "test", Log: zerolog.New(h.log).Level(zerolog.DebugLevel), Redactor: secrets})
+		Profile: config.DefaultProfile, Version: "test", Log: zerolog.New(h.log).Level(zerolog.DebugLevel), Redactor: secrets, Now: h.now})
 }
 
 func (h *house) run() {

@@ -1,0 +1,162 @@
+package gateway_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/gateway/model"
+	"herald/gateway/model/modeltest"
+)
+
+// with starts the house with a config.yaml.
+func with(text string) func(*house) { return func(h *house) { h.configure(text) } }
+
+func TestDisplay_ReasoningAndFooter(t *testing.T) {
+	script := modeltest.Answering(func(modeltest.Request) modeltest.Reply {
+		return modeltest.Reply{Text: "Four.", Reasoning: "two and two\nMEDIA:/etc/passwd", Usage: &model.Usage{Input: 12_800, Output: 3}}
+	})
+	h := start(t, script, with(`
+model: {context: 128000}
+display: {show_reasoning: true, reasoning_style: blockquote, runtime_footer: {enabled: true, fields: [model, context_pct, cwd]}}
+`))
+	h.tg.Say(7, "two and two?")
+	text := h.await(7, "Four.").Text
+	require.Contains(t, text, "💭 Thinking")
+	require.Contains(t, text, "two and two")
+	require.NotContains(t, text, "MEDIA", "what a model thinks of sends no files")
+	require.True(t, strings.HasSuffix(text, "openai/house-model · 10 % · "+filepath.Join(h.home, "workspace")), text)
+
+	h.tg.Say(7, "again")
+	h.until("the model is asked again", func() bool { return len(h.llm.Requests()) == 2 })
+	body := string(h.llm.Requests()[1].Body)
+	require.NotContains(t, body, "💭", "the transcript holds the answer alone")
+	require.NotContains(t, body, "10 %")
+}
+
+// filter_silence_narration: off shows what the model wrote; a silence token is a notice in any case.
+func TestDisplay_Silence(t *testing.T) {
+	script := func() *modeltest.Script {
+		return modeltest.Answering(func(r modeltest.Request) modeltest.Reply { return modeltest.Text(r.LastUser()) })
+	}
+	h := start(t, script())
+	h.tg.Say(7, "(silent)")
+	h.await(7, "I have no answer to that")
+	h = start(t, script(), with("filter_silence_narration: false"))
+	h.tg.Say(7, "(silent)")
+	h.await(7, "(silent)")
+	h.tg.Say(7, "NO_REPLY")
+	h.await(7, "I have no answer to that")
+}
+
+// tool_progress: log writes calls to a file of their own, redacted, and shows nothing in the chat.
+func TestDisplay_ToolProgressInTheLog(t *testing.T) {
+	script := modeltest.NewScript(modeltest.Calls("c1", "terminal", `{"command":"echo sk-house-tests-0123456789"}`), modeltest.Text("done"))
+	h := start(t, script, with("display: {tool_progress: log}"))
+	h.tg.Say(7, "go")
+	h.await(7, "done")
+	require.Len(t, h.texts(7), 1)
+	data, err := os.ReadFile(filepath.Join(h.home, "logs", "tool_calls.log"))
+	require.NoError(t, err)
+	require.Contains(t, string(data), `"tool":"terminal"`)
+	require.Contains(t, string(data), `"chat":"telegram:7"`)
+	require.Contains(t, string(data), `"exit":"ok"`)
+	require.NotContains(t, string(data), "sk-house-tests-0123456789")
+}
+
+func TestDisplay_RememberedAndSeparateBubbles(t *testing.T) {
+	script := modeltest.NewScript(modeltest.Calls("c1", "memory", `{"action":"add","target":"user","content":"likes moths"}`),
+		modeltest.Calls("c2", "read_file", `{"path":"nothing.txt"}`), modeltest.Text("kept"))
+	h := start(t, script, with("display: {tool_progress: all, tool_progress_grouping: separate}\nstreaming: {edit_interval: 50ms}"))
+	h.tg.Say(7, "I like moths")
+	require.Contains(t, h.await(7, "kept").Text, "💾 Remembered: likes moths")
+	for _, text := range h.texts(7) {
+		require.False(t, strings.Contains(text, "memory") && strings.Contains(text, "read_file"), "each call has a bubble of its own: %q", text)
+	}
+}
+
+func TestChannels_PromptsAndOverrides(t *testing.T) {
+	h := start(t, echo(), with(`
+platforms:
+  telegram:
+    channel_prompts: {'7': Speak as a pirate., '8': Speak as a poet.}
+    channel_overrides: {'8': {model: other-model, system_prompt: You are a lighthouse.}}
+`))
+	h.tg.Say(7, "hello")
+	h.await(7, "re: hello")
+	h.tg.Say(8, "hello")
+	h.await(8, "re: hello")
+	h.tg.Say(9, "hello")
+	h.await(9, "re: hello")
+	requests := h.llm.Requests()
+	require.Contains(t, string(requests[0].Body), "Speak as a pirate.")
+	require.Contains(t, string(requests[0].Body), "You are Herald")
+	require.Equal(t, "house-model", requests[0].Model)
+	require.Equal(t, "other-model", requests[1].Model)
+	require.Contains(t, string(requests[1].Body), "You are a lighthouse.")
+	require.Contains(t, string(requests[1].Body), "Speak as a poet.")
+	require.NotContains(t, string(requests[1].Body), "You are Herald")
+	require.NotContains(t, string(requests[2].Body), "Speak as")
+	h.halt()
+	data, err := os.ReadFile(filepath.Join(h.home, "herald.db"))
+	require.NoError(t, err)
+	require.NotContains(t, string(data), "lighthouse", "prompts of channels are never stored")
+	require.NotContains(t, string(data), "pirate")
+}
+
+// P10: a home channel hears of a restart, not of the first start.
+func TestHomeChannel_RestartIsAnnounced(t *testing.T) {
+	h := start(t, echo(), with("platforms: {telegram: {home_channel: '7'}}"))
+	h.tg.Say(7, "hello")
+	h.await(7, "re: hello")
+	require.Zero(t, h.count(7, "running again"))
+	h.halt()
+	later := time.Now().Add(2 * time.Minute)
+	h.now = func() time.Time { return later }
+	h.run()
+	h.await(7, "Herald is running again")
+	h.halt()
+	h.run()
+	h.tg.Say(7, "once more")
+	h.await(7, "re: once more")
+	require.Equal(t, 1, h.count(7, "running again"), "a daemon that restarts again and again does not fill the chat")
+}
+
+// human_delay: the parts of a long answer come one after the other, in order.
+func TestDelivery_HumanDelay(t *testing.T) {
+	long := strings.Repeat("word ", 1800)
+	h := start(t, modeltest.NewScript(modeltest.Text(long)), with("streaming: {enabled: false}\nhuman_delay: {mode: custom, min_ms: 300, max_ms: 300}"))
+	h.tg.Say(7, "tell me")
+	h.await(7, "(3/3)")
+	var sent []int64
+	for _, m := range h.tg.Visible(7) {
+		if m.Bot {
+			sent = append(sent, m.At.UnixMilli())
+		}
+	}
+	require.Len(t, sent, 3)
+	require.GreaterOrEqual(t, sent[1]-sent[0], int64(250))
+	require.GreaterOrEqual(t, sent[2]-sent[1], int64(250))
+}
+
+// A model that repeats a failing call is told so, and stopped with a closing answer.
+func TestGuardrails_EndARepetition(t *testing.T) {
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if strings.Contains(string(r.Body), "Call no tool") {
+			return modeltest.Text("I could not read it.")
+		}
+		return modeltest.Calls("", "read_file", `{"path":"nothing.txt"}`)
+	})
+	h := start(t, script)
+	h.tg.Say(7, "read it")
+	text := h.await(7, "I could not read it.").Text
+	require.Contains(t, text, "I stopped: read_file kept failing in the same way.")
+	requests := h.llm.Requests()
+	require.Len(t, requests, 6, "five calls and the closing answer")
+	require.NotContains(t, string(requests[1].Body), "This very call of read_file has failed")
+	require.Contains(t, string(requests[2].Body), "This very call of read_file has failed 2 times")
+}
