@@ -156,6 +156,14 @@ func TestReport_Rows(t *testing.T) {
 	require.Empty(t, report{}.rows())
 }
 
+func TestSoaked_Growth(t *testing.T) {
+	g, p := soaked{Samples: []sample{{0, 90, 30}, {0, 110, 50}, {0, 7, 7}, {0, 100, 60}, {0, 110, 60}}}.growth()
+	require.InDelta(t, 1.05, g, 1e-9)
+	require.InDelta(t, 1.5, p, 1e-9)
+	g, p = soaked{Samples: []sample{{0, 90, 30}}}.growth()
+	require.Zero(t, g+p)
+}
+
 // Speed is no failure; a message that has no reply, or two, is.
 func TestReport_Failures(t *testing.T) {
 	r := whole()

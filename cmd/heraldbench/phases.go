@@ -261,6 +261,22 @@ func (s soaked) most() sample {
 	return m
 }
 
+// growth compares the means of the second half of the samples with those of the first; 1 is flat, and 0 says
+// that there are too few samples.
+func (s soaked) growth() (goroutines, pss float64) {
+	half := len(s.Samples) / 2
+	mean := func(samples []sample) (g, p float64) {
+		for _, x := range samples {
+			g, p = g+float64(x.Goroutines), p+x.PSS
+		}
+		n := float64(len(samples))
+		return ratio(g, n), ratio(p, n)
+	}
+	g1, p1 := mean(s.Samples[:half])
+	g2, p2 := mean(s.Samples[len(s.Samples)-half:])
+	return ratio(g2, g1), ratio(p2, p1)
+}
+
 // soakPhase talks in chats until turns are done, in ten rounds with a sample after each. A chat begins a new
 // session after renew turns, so that the length of the prompts does not grow over the run.
 func (s *stage) soakPhase(ctx context.Context, turns, chats, renew int) (soaked, error) {
