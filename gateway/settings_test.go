@@ -1,6 +1,9 @@
 package gateway_test
 
 import (
+	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,4 +162,43 @@ func TestGuardrails_EndARepetition(t *testing.T) {
 	require.Len(t, requests, 6, "five calls and the closing answer")
 	require.NotContains(t, string(requests[1].Body), "This very call of read_file has failed")
 	require.Contains(t, string(requests[2].Body), "This very call of read_file has failed 2 times")
+}
+
+// P4: an old preview is taken off before its answer is sent as a new message, so that one copy is visible.
+func TestStreaming_FreshFinal(t *testing.T) {
+	text := strings.Repeat("slow words ", 12) + "the end"
+	script := modeltest.NewScript(modeltest.Reply{Text: text, Pace: 30 * time.Millisecond})
+	h := start(t, script, with("streaming: {edit_interval: 50ms, buffer_threshold: 1, fresh_final_after_seconds: 100ms}"))
+	h.tg.Say(7, "go")
+	h.await(7, "the end")
+	h.until("the answer has no cursor", func() bool { return !strings.Contains(strings.Join(h.texts(7), ""), "▉") })
+	require.Len(t, h.texts(7), 1)
+	verbs := map[string]int{}
+	for _, a := range h.tg.Acts(7) {
+		verbs[a.Verb]++
+	}
+	require.Equal(t, 1, verbs["delete"])
+	require.Equal(t, 2, verbs["send"])
+}
+
+// webhook_port: the webhook has a listener of its own, and the common one does not serve it.
+func TestTelegram_WebhookPort(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := free.Addr().(*net.TCPAddr).Port
+	require.NoError(t, free.Close())
+	h := start(t, echo(), func(h *house) {
+		h.env = append(h.env, "TELEGRAM_WEBHOOK_SECRET=a-secret-of-the-webhook")
+		h.configure(fmt.Sprintf("platforms: {telegram: {webhook_url: 'http://127.0.0.1:%d/webhooks/telegram', webhook_port: %d}}", port, port))
+	})
+	h.tg.Say(7, "hello")
+	h.await(7, "re: hello")
+	resp, err := http.Post(h.gateway.URL()+"webhooks/telegram", "application/json", strings.NewReader("{}"))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Contains(t, []int{http.StatusNotFound, http.StatusMethodNotAllowed}, resp.StatusCode)
+	h.halt()
+	again, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	require.NoError(t, err, "the port is free again")
+	require.NoError(t, again.Close())
 }
