@@ -28,10 +28,11 @@ type actor struct {
 
 	// touched only by functions from the mailbox
 	run     *turn.Run
-	task    bool // something else occupies the conversation
+	task    func() // ends what else occupies the conversation; nil: nothing does
 	queue   []entry
 	acked   time.Time
-	hungry  bool // in Router.starved
+	hungry  bool // in Router.starved, or granted a slot that it has not seen yet
+	retries bool // a timer will call advance
 	waiting atomic.Int64
 }
 
@@ -43,7 +44,7 @@ func (a *actor) drain() {
 		r.mu.Lock()
 		if len(a.mailbox) == 0 {
 			a.running = false
-			if a.run == nil && !a.task && len(a.queue) == 0 {
+			if !a.busy() && !a.hungry && len(a.queue) == 0 {
 				delete(r.actors, a.key)
 			}
 			r.mu.Unlock()
@@ -89,33 +90,21 @@ func (a *actor) take(item sessions.InboxItem) {
 	a.message(ctx, item)
 }
 
-func (a *actor) busy() bool { return a.run != nil || a.task }
+func (a *actor) busy() bool { return a.run != nil || a.task != nil }
 
-// message gives plain text to the running turn or puts it behind it.
-func (a *actor) message(ctx context.Context, item sessions.InboxItem) {
+// message gives plain text to the running turn or puts it behind it; false when the queue was full.
+func (a *actor) message(ctx context.Context, item sessions.InboxItem) bool {
 	if a.run == nil {
-		a.enqueue(ctx, entry{item: item})
-		return
+		return a.enqueue(ctx, entry{item: item})
 	}
-	mode := a.r.opt.Mode(item.Event.Address, a.options(ctx))
-	a.offer(ctx, item, mode)
-}
-
-// offer tries to hand a message to the running turn and says what became of it.
-func (a *actor) offer(ctx context.Context, item sessions.InboxItem, mode turn.Mode) turn.Taken {
-	taken := turn.NotTaken
-	if a.run != nil {
-		taken = a.run.Offer(item, mode)
-	}
-	if taken == turn.NotTaken {
-		if !a.enqueue(ctx, entry{item: item}) {
-			return taken
-		}
+	taken := a.run.Offer(item, a.r.opt.Mode(item.Event.Address, a.options(ctx)))
+	if taken == turn.NotTaken && !a.enqueue(ctx, entry{item: item}) {
+		return false
 	}
 	if a.run != nil && taken != turn.TakenAnswer {
 		a.ack(ctx, item, taken)
 	}
-	return taken
+	return true
 }
 
 func (a *actor) ack(ctx context.Context, item sessions.InboxItem, taken turn.Taken) {
@@ -124,11 +113,11 @@ func (a *actor) ack(ctx context.Context, item sessions.InboxItem, taken turn.Tak
 	if !r.opt.Ack() || now.Sub(a.acked) < ackEvery {
 		return
 	}
-	a.acked = now
 	text := r.opt.Texts.Ack(item.Event.Address, taken, a.run.Snapshot())
 	if text == "" {
 		return
 	}
+	a.acked = now
 	row := r.opt.Outbox.Control(item.Event.Address, text)
 	err := r.opt.Store.Update(ctx, sessions.EdgeQueue, func(tx sessions.Tx) error { return tx.PutOutbox(row) })
 	if err != nil {
@@ -154,17 +143,24 @@ func (a *actor) enqueue(ctx context.Context, e entry) bool {
 
 // advance starts the next turn when the conversation is free.
 func (a *actor) advance() {
-	if a.busy() || len(a.queue) == 0 {
-		return
+	if !a.busy() && len(a.queue) > 0 && a.r.claimSlot(a) {
+		a.begin()
 	}
-	ok, draining := a.r.claimSlot(a)
-	if !ok {
-		if !draining && !a.hungry {
-			a.hungry = true
-		}
-		return
-	}
+}
+
+// granted starts the next turn with a slot that the conversation has waited for, and passes it on when there is
+// nothing to do any more.
+func (a *actor) granted() {
 	a.hungry = false
+	if a.busy() || len(a.queue) == 0 {
+		a.r.freeSlot()
+		return
+	}
+	a.begin()
+}
+
+// begin starts a turn with the slot that the actor holds.
+func (a *actor) begin() {
 	n := 1
 	for !a.queue[0].solo && n < len(a.queue) && !a.queue[n].solo {
 		n++
@@ -177,7 +173,13 @@ func (a *actor) advance() {
 	if err != nil {
 		a.r.freeSlot()
 		a.r.opt.Log.Error().Err(err).Str("key", string(a.key)).Msg("a turn can't begin; its messages wait in the inbox")
-		a.r.later(a.key, retryBegin, func(a *actor) { a.advance() })
+		if !a.retries {
+			a.retries = true
+			a.r.later(a.key, retryBegin, func(a *actor) {
+				a.retries = false
+				a.advance()
+			})
+		}
 		return
 	}
 	a.run = run
@@ -254,7 +256,7 @@ func (a *actor) observe(ctx context.Context, item sessions.InboxItem) {
 			return err
 		}
 		route, err := tx.Route(a.key)
-		if err != nil {
+		if err != nil || route.Session == "" {
 			return nil // nobody has talked to the bot here yet: there is no session to keep context for
 		}
 		text := ""

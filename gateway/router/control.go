@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 
 	"herald/gateway/turn"
 	"herald/platforms"
@@ -102,44 +103,68 @@ func (c *Control) Move(from, to int) bool {
 	return true
 }
 
+// Replace gives the n-th waiting message's place (from 1) to the item with text, as a turn of its own, and returns the
+// message that stood there.
+func (c *Control) Replace(n int, item sessions.InboxItem, text string) (old sessions.InboxItem, ok bool) {
+	if n < 1 || n > len(c.a.queue) {
+		return sessions.InboxItem{}, false
+	}
+	old = c.a.queue[n-1].item
+	c.a.queue[n-1] = entry{item: withText(item, text), solo: true}
+	return old, true
+}
+
 // Submit gives the item to the agent as if its text had been typed: as a turn of its own when solo, else
-// like any message. The item keeps its inbox row, so nothing is lost on a crash.
-func (c *Control) Submit(ctx context.Context, item sessions.InboxItem, text string, solo bool) {
+// like any message. The item keeps its inbox row, so nothing is lost on a crash. It returns false when the queue
+// was full: then the person has been told, and the row is done.
+func (c *Control) Submit(ctx context.Context, item sessions.InboxItem, text string, solo bool) bool {
 	item = withText(item, text)
 	if solo {
-		c.a.enqueue(ctx, entry{item: item, solo: true})
-		return
+		return c.a.enqueue(ctx, entry{item: item, solo: true})
 	}
-	c.a.message(ctx, item)
+	return c.a.message(ctx, item)
 }
 
-// Offer hands a note to the running turn in the given mode and returns what became of it.
-func (c *Control) Offer(ctx context.Context, item sessions.InboxItem, text string, mode turn.Mode) turn.Taken {
+// Offer hands a note to the running turn in the given mode and returns what became of it; ok is false when it had
+// to wait and the queue was full: then the person has been told, and the row is done.
+func (c *Control) Offer(ctx context.Context, item sessions.InboxItem, text string, mode turn.Mode) (taken turn.Taken, ok bool) {
 	item = withText(item, text)
-	if c.a.run == nil {
-		c.a.enqueue(ctx, entry{item: item})
-		return turn.NotTaken
+	taken = turn.NotTaken
+	if c.a.run != nil {
+		taken = c.a.run.Offer(item, mode)
 	}
-	taken := c.a.run.Offer(item, mode)
-	if taken == turn.NotTaken {
-		c.a.enqueue(ctx, entry{item: item})
-	}
-	return taken
+	return taken, taken != turn.NotTaken || c.a.enqueue(ctx, entry{item: item})
 }
 
-// Task occupies the conversation with slow work that is no turn (a compaction): messages wait until it ends.
+// ErrTaskEnded is the cause of a task's context after EndTask.
+var ErrTaskEnded = errors.New("ended by a person")
+
+// Task occupies the conversation with slow work that is no turn (a compaction): messages wait until it ends. Its
+// context ends with EndTask and when the daemon stops.
 func (c *Control) Task(fn func(ctx context.Context)) {
 	a := c.a
-	a.task = true
+	ctx, cancel := context.WithCancelCause(a.r.ctx)
+	a.task = func() { cancel(ErrTaskEnded) }
 	a.r.wg.Add(1)
 	go func() {
 		defer a.r.wg.Done()
-		fn(context.Background())
+		defer cancel(nil)
+		fn(ctx)
 		a.r.post(a.key, func(a *actor) {
-			a.task = false
+			a.task = nil
 			a.advance()
 		})
 	}()
+}
+
+// EndTask ends the context of the task that occupies the conversation and tells whether there was one. The
+// conversation is free when the task has returned.
+func (c *Control) EndTask() bool {
+	if c.a.task == nil {
+		return false
+	}
+	c.a.task()
+	return true
 }
 
 // withText makes a message of a command's argument.

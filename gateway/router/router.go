@@ -124,11 +124,13 @@ type Router struct {
 	mu       sync.Mutex
 	actors   map[sessions.Key]*actor
 	stale    map[sessions.Key][]sessions.Turn // crashed turns too old to go on by themselves
-	starved  []*actor                         // wait for MaxActive
+	starved  []sessions.Key                   // wait for one of MaxActive turns, each once
 	active   int
 	draining bool
 	wg       sync.WaitGroup
 	timers   map[*time.Timer]struct{}
+	ctx      context.Context // of tasks; ended by Wait
+	stop     context.CancelFunc
 }
 
 // New returns a router. Call Recover before the first Accept.
@@ -139,7 +141,9 @@ func New(opt Options) *Router {
 	if opt.QueueMax == 0 {
 		opt.QueueMax = DefaultQueueMax
 	}
-	return &Router{opt: opt, actors: map[sessions.Key]*actor{}, stale: map[sessions.Key][]sessions.Turn{}, timers: map[*time.Timer]struct{}{}}
+	r := &Router{opt: opt, actors: map[sessions.Key]*actor{}, stale: map[sessions.Key][]sessions.Turn{}, timers: map[*time.Timer]struct{}{}}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r
 }
 
 // Accept implements platforms.Sink.
@@ -303,7 +307,10 @@ func (r *Router) Recover(ctx context.Context) error {
 	}
 	for _, item := range items {
 		if item.State == sessions.InboxNew {
-			r.dispatch(item)
+			r.post(item.Key, func(a *actor) {
+				a.acked = r.opt.Now() // the last process has said that it waits
+				a.take(item)
+			})
 		}
 	}
 	if len(turns)+len(items) > 0 {
@@ -356,8 +363,11 @@ func (r *Router) Drain(ctx context.Context) error {
 	}
 }
 
-// Wait returns when no actor works any more. Call it after Drain and after the runner is closed.
-func (r *Router) Wait() { r.wg.Wait() }
+// Wait ends the tasks and returns when no actor works any more. Call it after Drain and after the runner is closed.
+func (r *Router) Wait() {
+	r.stop()
+	r.wg.Wait()
+}
 
 // later runs fn in the actor of a key after a while, unless the router drains before.
 func (r *Router) later(key sessions.Key, d time.Duration, fn func(*actor)) {
@@ -379,35 +389,45 @@ func (r *Router) later(key sessions.Key, d time.Duration, fn func(*actor)) {
 	r.timers[t] = struct{}{}
 }
 
-// claimSlot asks for one of MaxActive turns; without one the actor is called again when a turn ends.
-func (r *Router) claimSlot(a *actor) (ok, draining bool) {
-	limit := 0
-	if r.opt.MaxActive != nil {
-		limit = r.opt.MaxActive()
-	}
+// claimSlot asks for one of MaxActive turns. Without one the actor stands in line and is called with a slot of its
+// own when it is its turn; before others that stand in line nobody gets one.
+func (r *Router) claimSlot(a *actor) bool {
+	limit := r.maxActive()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.draining {
-		return false, true
+	if r.draining || a.hungry {
+		return false
 	}
-	if limit > 0 && r.active >= limit {
-		r.starved = append(r.starved, a)
-		return false, false
+	if limit > 0 && (r.active >= limit || len(r.starved) > 0) {
+		a.hungry = true
+		r.starved = append(r.starved, a.key)
+		return false
 	}
 	r.active++
-	return true, false
+	return true
 }
 
+func (r *Router) maxActive() int {
+	if r.opt.MaxActive == nil {
+		return 0
+	}
+	return r.opt.MaxActive()
+}
+
+// freeSlot gives a slot back and hands what is free to those who wait the longest.
 func (r *Router) freeSlot() {
+	limit := r.maxActive()
 	r.mu.Lock()
 	r.active--
-	var next *actor
-	if len(r.starved) > 0 {
-		next, r.starved = r.starved[0], r.starved[1:]
+	var next []sessions.Key
+	for !r.draining && len(r.starved) > 0 && (limit == 0 || r.active < limit) {
+		next = append(next, r.starved[0])
+		r.starved = r.starved[1:]
+		r.active++
 	}
 	r.mu.Unlock()
-	if next != nil {
-		r.post(next.key, func(a *actor) { a.advance() })
+	for _, key := range next {
+		r.post(key, (*actor).granted)
 	}
 }
 
