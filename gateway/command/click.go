@@ -23,9 +23,8 @@ func (r *Registry) Click(ctx context.Context, item sessions.InboxItem, control *
 		text = req.t("click.taken")
 		if errors.Is(err, turn.ErrStale) {
 			text, err = req.t("clarify.expired"), req.end(ctx, "a stale button")
-		} else if err != nil {
-			text = err.Error()
-			err = req.end(ctx, "a refused button")
+		} else if errors.Is(err, turn.ErrNotAsked) {
+			text, err = req.t("access.click_denied"), req.end(ctx, "a button of somebody else's")
 		}
 	} else if id, ok := delivery.ParseResend(click.Data); ok {
 		text = req.t("click.taken")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"herald/gateway/model"
 	"herald/gateway/router"
 	"herald/locales"
 	"herald/platforms/format"
@@ -21,6 +22,12 @@ func modelCommands() []Spec {
 
 func runModel(ctx context.Context, q *Request) error {
 	name := strings.TrimSpace(q.Args)
+	var canonical string
+	var info model.Info
+	var unknown error
+	if name != "" && name != "default" && name != "reset" {
+		canonical, info, unknown = q.Models.Resolve(name) // before the transaction: it may ask a server
+	}
 	return q.commit(ctx, func(tx sessions.Tx) (string, error) {
 		_, o, err := q.opened(tx)
 		if err != nil {
@@ -42,9 +49,8 @@ func runModel(ctx context.Context, q *Request) error {
 			o.Model = ""
 			return q.t("command.model.reset", locales.Str("model", format.Code(q.Models.Current("").String()))), tx.SetOptions(q.Control.Key(), o)
 		}
-		canonical, info, err := q.Models.Resolve(name)
-		if err != nil {
-			return q.t("command.model.unknown", locales.Str("name", format.EscapeMarkdown(name))) + " (" + format.EscapeMarkdown(err.Error()) + ")", nil
+		if unknown != nil {
+			return q.t("command.model.unknown", locales.Str("name", format.EscapeMarkdown(name))) + " (" + format.EscapeMarkdown(unknown.Error()) + ")", nil
 		}
 		o.Model = canonical
 		return q.t("command.model.set", locales.Str("model", format.Code(info.String()))), tx.SetOptions(q.Control.Key(), o)
@@ -71,7 +77,7 @@ func runVerbose(ctx context.Context, q *Request) error {
 		case slices.Contains(progressModes, arg):
 			o.Progress = arg
 		default:
-			return q.usage(), nil
+			return q.badValue(arg), nil
 		}
 		return q.t("command.verbose.set", locales.Str("mode", q.t("command.verbose.mode."+o.Progress))), tx.SetOptions(q.Control.Key(), o)
 	})

@@ -137,7 +137,7 @@ func (r *Registry) Parse(e platforms.Event) (router.Command, bool) {
 	name, args := "", ""
 	switch {
 	case e.Command != nil:
-		name, args = e.Command.Name, e.Command.Args
+		name, args = e.Command.Name, strings.TrimSpace(e.Command.Args)
 	case e.Message != nil && len(e.Message.Attachments) == 0:
 		text := strings.TrimSpace(e.Message.Text)
 		if text == "" || (text[0] != '/' && text[0] != '!') {
@@ -268,6 +268,11 @@ func (q *Request) usage() string {
 		text += " " + q.spec.Args
 	}
 	return q.t("command.usage", locales.Str("usage", format.Code(text)))
+}
+
+// badValue tells that an argument is none of those that the command takes.
+func (q *Request) badValue(value string) string {
+	return "\"" + format.EscapeMarkdown(value) + "\"? " + q.usage()
 }
 
 // badNumber tells that an argument is no number in a range.

@@ -138,6 +138,9 @@ func runResume(ctx context.Context, q *Request) error {
 		if errors.Is(err, sessions.ErrNotFound) {
 			return q.t("command.resume.not_found", locales.Str("name", format.EscapeMarkdown(arg))), nil
 		}
+		if errors.Is(err, errAmbiguous) {
+			return q.t("command.resume.ambiguous", locales.Str("name", format.EscapeMarkdown(arg))), nil
+		}
 		if err != nil {
 			return "", err
 		}
@@ -167,24 +170,32 @@ func (q *Request) find(v sessions.View, arg string) (sessions.Session, error) {
 	if err != nil {
 		return sessions.Session{}, err
 	}
-	if n, err := strconv.Atoi(arg); err == nil {
-		if n < 1 || n > len(list) {
-			return sessions.Session{}, sessions.ErrNotFound
-		}
+	n, err := strconv.Atoi(arg)
+	if err == nil && n >= 1 && n <= len(list) {
 		return list[n-1], nil
 	}
 	if s, err := v.Session(sessions.ID(arg)); err == nil && s.Key == q.Control.Key() {
 		return s, nil
 	}
-	named, err := v.Sessions(sessions.SessionQuery{Key: q.Control.Key(), TitleIn: arg, Limit: 1})
+	named, err := v.Sessions(sessions.SessionQuery{Key: q.Control.Key(), TitleIn: arg})
 	if err != nil {
 		return sessions.Session{}, err
 	}
-	if len(named) == 0 {
-		return sessions.Session{}, sessions.ErrNotFound
+	for _, s := range named {
+		if strings.EqualFold(s.Title, arg) {
+			return s, nil
+		}
 	}
-	return named[0], nil
+	switch len(named) {
+	case 0:
+		return sessions.Session{}, sessions.ErrNotFound
+	case 1:
+		return named[0], nil
+	}
+	return sessions.Session{}, errAmbiguous
 }
+
+var errAmbiguous = errors.New("several sessions match")
 
 // runCompress summarises the conversation now. It asks the model, so it runs beside the actor.
 func runCompress(ctx context.Context, q *Request) error {
@@ -193,14 +204,20 @@ func runCompress(ctx context.Context, q *Request) error {
 		focus = ""
 		if len(words) > 1 {
 			n, err := strconv.Atoi(words[1])
-			if err != nil || n < 0 {
+			if err != nil || n < 0 || n > maxUndo {
 				return q.reply(ctx, q.badNumber(words[1], 0, maxUndo))
 			}
 			keep = n
 		}
 	}
 	q.Control.Task(func(ctx context.Context) {
-		if err := q.compress(ctx, keep, focus); err != nil && !errors.Is(err, errHandled) {
+		err := q.compress(ctx, keep, focus)
+		switch {
+		case err == nil, errors.Is(err, errHandled):
+		case errors.Is(context.Cause(ctx), router.ErrTaskEnded):
+			_ = q.reply(context.WithoutCancel(ctx), "") // /stop has said so
+		case ctx.Err() != nil: // the daemon stops: the next process takes the command up again
+		default:
 			q.Log.Error().Err(err).Msg("a conversation can't be compressed")
 			_ = q.reply(ctx, q.t("command.compress.failed", locales.Str("reason", err.Error())))
 		}

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +37,7 @@ func runStart(ctx context.Context, q *Request) error { return q.reply(ctx, "") }
 func runStop(ctx context.Context, q *Request) error {
 	stopping := q.Control.Stop()
 	waiting := q.Control.Queued()
+	task := q.Control.EndTask()
 	var rows []*sessions.OutboxRow
 	stopped := false
 	err := q.commit(ctx, func(tx sessions.Tx) (_ string, err error) {
@@ -51,7 +51,7 @@ func runStop(ctx context.Context, q *Request) error {
 		switch {
 		case len(waiting) > 0:
 			return q.Printer.N("command.stop.dropped", len(waiting)), nil
-		case stopped:
+		case stopped, task:
 			return q.t("command.stop.done"), nil
 		}
 		return q.t("command.stop.nothing"), nil
@@ -81,7 +81,11 @@ func dropWaiting(tx sessions.Tx, items []sessions.InboxItem, reason string) erro
 }
 
 func runNew(ctx context.Context, q *Request) error {
-	title := strings.TrimSpace(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(q.Args, "--yes"), "-y"), "now"))
+	words := strings.Fields(q.Args)
+	if n := len(words); n > 0 && slices.Contains([]string{"now", "--yes", "-y"}, words[n-1]) {
+		words = words[:n-1] // they skip a question that is not asked here
+	}
+	title := strings.Join(words, " ")
 	if len([]rune(title)) > maxTitle {
 		return q.reply(ctx, q.t("command.title.too_long", locales.Int("n", len([]rune(title))), locales.Int("max", maxTitle)))
 	}
@@ -137,7 +141,7 @@ const maxUndo = 1000
 func runUndo(ctx context.Context, q *Request) error {
 	n := 1
 	if q.Args != "" {
-		v, err := strconv.Atoi(strings.Fields(q.Args)[0])
+		v, err := strconv.Atoi(q.Args)
 		if err != nil || v < 1 || v > maxUndo {
 			return q.reply(ctx, q.badNumber(q.Args, 1, maxUndo))
 		}
@@ -179,10 +183,9 @@ func runUndo(ctx context.Context, q *Request) error {
 // runRetry takes the last answer back and runs the last user message again.
 func runRetry(ctx context.Context, q *Request) error {
 	var id sessions.ID
-	var again *sessions.Message
+	var again *string
 	err := q.Store.Update(ctx, sessions.EdgeCommand, func(tx sessions.Tx) error {
-		item, err := tx.InboxItem(q.Item.ID)
-		if err != nil {
+		if err := q.fresh(tx); err != nil {
 			return err
 		}
 		s, _, err := q.session(tx)
@@ -193,14 +196,9 @@ func runRetry(ctx context.Context, q *Request) error {
 			return err
 		}
 		id = s.ID
-		// After a crash between this commit and the turn's claim, the row tells what to run.
-		mark, err := tx.Value(spaceRetry, strconv.FormatInt(int64(q.Item.ID), 10))
-		if err == nil {
-			again = &sessions.Message{Content: string(unquote(mark.Data))}
+		// After a crash between this commit and the turn's claim, the mark tells what to run.
+		if again = q.marked(tx, spaceRetry); again != nil {
 			return nil
-		}
-		if item.State != sessions.InboxNew {
-			return errHandled
 		}
 		rows, err := tx.Undo(s.ID, 1)
 		if err != nil {
@@ -208,14 +206,14 @@ func runRetry(ctx context.Context, q *Request) error {
 		}
 		for _, row := range rows {
 			if row.Role == sessions.User && row.Kind == sessions.KindPlain {
-				again = &row
+				again = &row.Content
 				break
 			}
 		}
 		if again == nil {
 			return nil
 		}
-		return tx.SetValue(spaceRetry, strconv.FormatInt(int64(q.Item.ID), 10), quote(again.Content), now())
+		return q.mark(tx, spaceRetry, *again)
 	})
 	if err != nil {
 		return err
@@ -224,7 +222,7 @@ func runRetry(ctx context.Context, q *Request) error {
 	if again == nil {
 		return q.reply(ctx, q.t("command.retry.nothing"))
 	}
-	q.Control.Submit(ctx, q.Item, again.Content, true)
+	q.Control.Submit(ctx, q.Item, *again, true)
 	return nil
 }
 
@@ -235,8 +233,14 @@ func runQueue(ctx context.Context, q *Request) error {
 	rest = strings.TrimSpace(rest)
 	switch verb {
 	case "", "list":
+		if rest != "" {
+			break // a message that begins with the word
+		}
 		return q.reply(ctx, q.queueList())
 	case "clear":
+		if rest != "" {
+			break
+		}
 		items := q.Control.Queued()
 		err := q.commit(ctx, func(tx sessions.Tx) (string, error) {
 			return q.Printer.N("command.queue.cleared", len(items)), dropWaiting(tx, items, "removed by /queue clear")
@@ -248,34 +252,12 @@ func runQueue(ctx context.Context, q *Request) error {
 	case "rm":
 		return q.queueRemove(ctx, rest)
 	case "move":
-		var from, to int
-		if _, err := fmt.Sscan(rest, &from, &to); err != nil || !q.Control.Move(from, to) {
-			return q.reply(ctx, q.usage())
-		}
-		return q.reply(ctx, q.queueList())
+		return q.queueMove(ctx, rest)
 	case "edit":
-		number, text, _ := strings.Cut(rest, " ")
-		n, err := strconv.Atoi(number)
-		queued := q.Control.Queued()
-		if err != nil || n < 1 || n > len(queued) || strings.TrimSpace(text) == "" {
-			return q.reply(ctx, q.noSuch(number, len(queued)))
-		}
-		// The edit takes the place of the old message: its own inbox row carries the new text.
-		old := queued[n-1]
-		err = q.Store.Update(ctx, sessions.EdgeCommand, func(tx sessions.Tx) error {
-			return tx.SetInbox(sessions.InboxDropped, 0, "replaced by /queue edit", old.ID)
-		})
-		if err != nil {
-			return err
-		}
-		q.Control.Remove(n)
-		q.Control.Submit(ctx, q.Item, strings.TrimSpace(text), true)
-		q.Control.Move(len(q.Control.Queued()), n)
-		return nil
+		return q.queueEdit(ctx, rest)
 	}
 	busy := q.Control.Busy()
-	q.Control.Submit(ctx, q.Item, q.Args, true)
-	if !busy {
+	if !q.Control.Submit(ctx, q.Item, q.Args, true) || !busy {
 		return nil
 	}
 	return q.note(ctx, q.t("command.queue.added", locales.Int("position", len(q.Control.Queued()))))
@@ -328,13 +310,117 @@ func (q *Request) queueRemove(ctx context.Context, arg string) error {
 	return err
 }
 
+func (q *Request) queueMove(ctx context.Context, arg string) error {
+	words := strings.Fields(arg)
+	if len(words) != 2 {
+		return q.reply(ctx, q.badValue("move "+arg))
+	}
+	count := len(q.Control.Queued())
+	var places [2]int
+	for i, word := range words {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 || n > count {
+			return q.reply(ctx, q.noSuch(word, count))
+		}
+		places[i] = n
+	}
+	q.Control.Move(places[0], places[1])
+	return q.reply(ctx, q.t("command.queue.moved", locales.Int("from", places[0]), locales.Int("to", places[1]))+"\n\n"+q.queueList())
+}
+
+const spaceEdit = "queue.edit"
+
+// queueEdit lets the command's own inbox row take the place of an older message, with the new text.
+func (q *Request) queueEdit(ctx context.Context, arg string) error {
+	number, text, _ := strings.Cut(arg, " ")
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return q.reply(ctx, q.usage())
+	}
+	n, err := strconv.Atoi(number)
+	queued := q.Control.Queued()
+	if err != nil {
+		n = 0
+	}
+	again := false
+	err = q.Store.Update(ctx, sessions.EdgeCommand, func(tx sessions.Tx) error {
+		if err := q.fresh(tx); err != nil {
+			return err
+		}
+		again = q.marked(tx, spaceEdit) != nil
+		if again || n < 1 || n > len(queued) {
+			return nil
+		}
+		if err := q.mark(tx, spaceEdit, text); err != nil {
+			return err
+		}
+		return tx.SetInbox(sessions.InboxDropped, 0, "replaced by /queue edit", queued[n-1].ID)
+	})
+	switch {
+	case err != nil:
+		return err
+	case again:
+		// The last process has dropped the old message. Its place in the line is not known any more.
+		q.Control.Submit(ctx, q.Item, text, true)
+		return nil
+	case n < 1 || n > len(queued):
+		return q.reply(ctx, q.noSuch(number, len(queued)))
+	}
+	q.Control.Replace(n, q.Item, text)
+	return q.note(ctx, q.t("command.queue.edited", locales.Int("position", n), locales.Str("text", format.Code(clip(text, 80)))))
+}
+
+// fresh returns errHandled when an earlier process has ended the command's row.
+func (q *Request) fresh(tx sessions.Tx) error {
+	item, err := tx.InboxItem(q.Item.ID)
+	if err == nil && item.State != sessions.InboxNew {
+		err = errHandled
+	}
+	return err
+}
+
+// mark keeps what the command's row means from now on: after a crash before a turn has claimed it, marked tells so.
+// Marks of rows that have left the line are removed.
+func (q *Request) mark(tx sessions.Tx, space, text string) error {
+	values, err := tx.Values(space)
+	if err != nil {
+		return err
+	}
+	for _, v := range values {
+		id, err := strconv.ParseInt(v.Name, 10, 64)
+		if err == nil {
+			var item sessions.InboxItem
+			item, err = tx.InboxItem(sessions.InboxID(id))
+			if err == nil && item.State == sessions.InboxNew {
+				continue
+			}
+		}
+		if err := tx.SetValue(space, v.Name, nil, now()); err != nil {
+			return err
+		}
+	}
+	return tx.SetValue(space, strconv.FormatInt(int64(q.Item.ID), 10), quote(text), now())
+}
+
+// marked returns the text that mark has kept, nil for none.
+func (q *Request) marked(tx sessions.Tx, space string) *string {
+	v, err := tx.Value(space, strconv.FormatInt(int64(q.Item.ID), 10))
+	if err != nil {
+		return nil
+	}
+	text := string(unquote(v.Data))
+	return &text
+}
+
 func runSteer(ctx context.Context, q *Request) error {
 	if q.Args == "" {
 		return q.reply(ctx, q.usage())
 	}
 	_, running := q.Control.Running()
-	taken := q.Control.Offer(ctx, q.Item, q.Args, turn.Steer)
+	taken, ok := q.Control.Offer(ctx, q.Item, q.Args, turn.Steer)
 	switch {
+	case !ok:
+		return nil // the line was full, and said so
 	case taken == turn.TakenSteer:
 		return q.note(ctx, q.t("command.steer.done"))
 	case running:
@@ -378,6 +464,9 @@ func (q *Request) opened(tx sessions.Tx) (sessions.Session, sessions.Options, er
 // runResend shows a message again whose delivery is in doubt.
 func runResend(ctx context.Context, q *Request) error {
 	id, err := strconv.ParseInt(strings.TrimPrefix(strings.TrimSpace(q.Args), "#"), 10, 64)
+	if err != nil && q.Args != "" {
+		return q.reply(ctx, q.badValue(q.Args))
+	}
 	if err != nil {
 		return q.reply(ctx, q.usage())
 	}
