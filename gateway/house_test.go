@@ -81,7 +81,8 @@ func build(t *testing.T, script *modeltest.Script) *house {
 		h.halt()
 		if t.Failed() {
 			t.Log(h.log.String())
-			for _, a := range h.tg.Acts(7) {
+			acts := h.tg.Acts(7)
+			for _, a := range acts[max(0, len(acts)-100):] {
 				t.Logf("%s %s %d %.200q", a.At.Format("05.000"), a.Verb, a.Message, a.Text)
 			}
 		}
@@ -147,7 +148,12 @@ func (h *house) store() *sqlite.Store {
 // until polls a condition with a deadline.
 func (h *house) until(what string, cond func() bool) {
 	h.t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
+	h.untilWithin(15*time.Second, what, cond)
+}
+
+func (h *house) untilWithin(limit time.Duration, what string, cond func() bool) {
+	h.t.Helper()
+	deadline := time.Now().Add(limit)
 	for !cond() {
 		if time.Now().After(deadline) {
 			h.t.Fatalf("gave up waiting until %s", what)

@@ -74,7 +74,7 @@ func (a *actor) take(item sessions.InboxItem) {
 	}
 	if r.opt.MaxText != nil && item.Event.Message != nil {
 		if n, most := int64(len(item.Event.Message.Text)), r.opt.MaxText(); most > 0 && n > most {
-			r.count(item.Event, "too_long")
+			r.dropped(item, "too_long", "the text is too long")
 			a.drop(ctx, item, "the text is too long", r.opt.Texts.TooLong(item.Event.Address, n, most))
 			return
 		}
@@ -131,7 +131,7 @@ func (a *actor) ack(ctx context.Context, item sessions.InboxItem, taken turn.Tak
 // queue was full and the message was refused with a word.
 func (a *actor) enqueue(ctx context.Context, e entry) bool {
 	if len(a.queue) >= a.r.opt.QueueMax {
-		a.r.count(e.item.Event, "queue_full")
+		a.r.dropped(e.item, "queue_full", "the queue is full")
 		a.drop(ctx, e.item, "the queue is full", a.r.opt.Texts.QueueFull(e.item.Event.Address, a.r.opt.QueueMax))
 		return false
 	}

@@ -75,6 +75,9 @@ func (c *Control) Free() {
 // Clear takes all waiting messages out of the queue and returns them; the caller ends their inbox rows.
 func (c *Control) Clear() []sessions.InboxItem {
 	items := c.Queued()
+	for _, item := range items {
+		c.a.r.dropped(item, "dropped", "removed by a command")
+	}
 	c.a.queue = nil
 	c.a.waiting.Store(0)
 	return items
@@ -86,6 +89,7 @@ func (c *Control) Remove(n int) (sessions.InboxItem, bool) {
 		return sessions.InboxItem{}, false
 	}
 	item := c.a.queue[n-1].item
+	c.a.r.dropped(item, "dropped", "removed by a command")
 	c.a.queue = append(c.a.queue[:n-1:n-1], c.a.queue[n:]...)
 	c.a.waiting.Store(int64(len(c.a.queue)))
 	return item, true

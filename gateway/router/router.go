@@ -202,8 +202,7 @@ func (r *Router) Accept(ctx context.Context, events ...platforms.Event) error {
 		case !fresh[i]:
 			r.count(item.Event, "duplicate")
 		case item.State == sessions.InboxDropped:
-			r.count(item.Event, "dropped")
-			r.opt.Log.Info().Str("platform", string(item.Event.Address.Platform)).Str("kind", item.Event.Kind()).Str("reason", item.Reason).Msg("an event was dropped")
+			r.dropped(item, "dropped", item.Reason)
 			if decided[i].Pair && r.opt.Stranger != nil {
 				r.opt.Stranger(ctx, item)
 			}
@@ -234,6 +233,12 @@ func (r *Router) count(e platforms.Event, outcome string) {
 	if r.opt.Metrics != nil {
 		r.opt.Metrics.Inbound(e.Address.Platform, e.Kind(), outcome)
 	}
+}
+
+// dropped counts and logs an event that starts nothing; its inbox row holds the reason too (P7).
+func (r *Router) dropped(item sessions.InboxItem, outcome, reason string) {
+	r.count(item.Event, outcome)
+	r.opt.Log.Info().Str("platform", string(item.Event.Address.Platform)).Str("kind", item.Event.Kind()).Str("reason", reason).Msg("an event was dropped")
 }
 
 // dispatch gives a committed event to its conversation.

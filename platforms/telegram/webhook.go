@@ -36,6 +36,13 @@ func (a *Adapter) take(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPost))
+	var big *http.MaxBytesError
+	if errors.As(err, &big) {
+		a.s.Metrics.Dropped("too_large")
+		a.s.Log.Error().Int64("limit", big.Limit).Msg("a webhook call is larger than any update and is refused")
+		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+		return
+	}
 	if err != nil {
 		http.Error(w, "unreadable body", http.StatusBadRequest)
 		return

@@ -76,7 +76,7 @@ func TestWebhook_RefusesStrangers(t *testing.T) {
 	require.Equal(t, 401, post("POST", hookSecret[:5], update))
 	require.Equal(t, 405, post("GET", hookSecret, ""))
 	require.Equal(t, 400, post("POST", hookSecret, "garbage"))
-	require.Equal(t, 400, post("POST", hookSecret, strings.Repeat(" ", maxPost+1)+update))
+	require.Equal(t, 413, post("POST", hookSecret, strings.Repeat(" ", maxPost+1)+update))
 	require.Empty(t, r.sink.Offered())
 	require.Equal(t, 200, post("POST", hookSecret, update))
 	require.Len(t, r.sink.Events(), 1)

@@ -1,0 +1,104 @@
+package gateway_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/gateway/model/modeltest"
+	"herald/platforms/platformtest"
+)
+
+// answeredAfter makes somebody write a command and returns how long it took until the bot's answer with part was
+// there, by the service's own clock.
+func (h *house) answeredAfter(chat int64, command, part string) time.Duration {
+	h.t.Helper()
+	said := h.tg.Say(chat, command)
+	var took time.Duration
+	h.until(command+" is answered", func() bool {
+		var at time.Time
+		for _, a := range h.tg.Acts(chat) {
+			switch {
+			case a.Verb == "say" && a.Message == said:
+				at = a.At
+			case a.Verb == "send" && !at.IsZero() && strings.Contains(a.Text, part):
+				took = a.At.Sub(at)
+				return true
+			}
+		}
+		return false
+	})
+	return took
+}
+
+// P14: while a model, a tool and the network hang, /status and /stop are answered. Nothing here ends by itself: a
+// command that waited for any of them would never be answered.
+func TestControl_AnswersWhileEverythingHangs(t *testing.T) {
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		switch last := r.LastUser(); {
+		case strings.Contains(last, "tool"):
+			return modeltest.Calls("c1", "terminal", `{"command":"echo begun > begun; sleep 600"}`)
+		case strings.Contains(last, "think"):
+			return modeltest.Reply{HangHeader: true}
+		case strings.Contains(last, "stream"):
+			return modeltest.Reply{Text: strings.Repeat("word ", 50), HangBody: true, CutAfter: 10}
+		}
+		return modeltest.Text("re: " + r.LastUser())
+	})
+	h := start(t, script, func(h *house) { h.set["agent.restart_drain_timeout"] = "50ms" })
+	chats := map[int64]string{7: "use a tool", 8: "think", 9: "stream"}
+	for chat := range chats {
+		// The chat's answers hang in the network: the platform takes the request and says nothing.
+		h.tg.Break(platformtest.TelegramFault{Method: "sendMessage", Chat: chat, Trouble: platformtest.HangBefore})
+	}
+	for chat := range chats {
+		h.tg.Say(chat, "quick")
+	}
+	h.until("the network hangs for all", func() bool { return h.tg.Calls("sendMessage") >= len(chats) })
+	for chat, text := range chats {
+		h.tg.Say(chat, text)
+	}
+	h.until("the tool runs", func() bool {
+		_, err := os.Stat(filepath.Join(h.home, "workspace", "begun"))
+		return err == nil
+	})
+	h.until("the models hang", func() bool { return len(script.Requests()) >= 2*len(chats) })
+	for chat := range chats {
+		status := h.answeredAfter(chat, "/status", "State")
+		stop := h.answeredAfter(chat, "/stop", "Stopped.")
+		t.Logf("chat %d: /status after %s, /stop after %s", chat, status, stop)
+	}
+	for chat := range chats {
+		require.Zero(t, h.count(chat, "re: quick"), "the network still hangs")
+		h.answeredAfter(chat, "/status", "State: idle")
+	}
+	h.tg.Heal()
+}
+
+// P3: what waits behind a turn is dropped by /stop with a word, a reason and a count, and never answered.
+func TestControl_StopDropsWhatWaits(t *testing.T) {
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if r.LastUser() == "first" {
+			return modeltest.Reply{HangHeader: true}
+		}
+		return modeltest.Text("re: " + r.LastUser())
+	})
+	h := start(t, script, func(h *house) { h.set["display.busy_input_mode"] = "queue" })
+	h.tg.Say(7, "first")
+	h.until("the model is asked", func() bool { return len(script.Requests()) == 1 })
+	h.tg.Say(7, "second")
+	h.tg.Say(7, "third")
+	h.untilStatus(7, "2 ")
+	h.tg.Say(7, "/stop")
+	h.await(7, "2 messages that waited")
+	h.tg.Say(7, "fourth")
+	h.await(7, "fourth")
+	require.Zero(t, h.count(7, "re: second")+h.count(7, "re: third"))
+	require.Contains(t, h.metrics(), `herald_inbound_events_total{kind="message",outcome="dropped",platform="telegram"} 2`)
+	h.halt()
+	require.Equal(t, 2, h.inbox()["dropped: stopped by /stop"])
+}
