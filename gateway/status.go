@@ -15,6 +15,7 @@ import (
 
 	"herald/gateway/admin"
 	"herald/gateway/config"
+	"herald/gateway/delivery"
 	"herald/locales"
 	"herald/platforms"
 	"herald/platforms/format"
@@ -412,7 +413,7 @@ func (g *Gateway) sweep(ctx context.Context) {
 
 // passing are the spaces of values that mean nothing any more once they are old: gates that have opened,
 // questions of ended turns, messages that /retry has taken up.
-var passing = []string{"delivery.gate", "prompt", "retry"}
+var passing = []string{delivery.SpaceGate, "prompt", "retry"}
 
 func (g *Gateway) sweepValues(ctx context.Context) error {
 	limit := g.now().Add(-sqlite.DefaultFinished)

@@ -10,7 +10,7 @@ import (
 
 // The spaces of durable values that delivery keeps.
 const (
-	spaceGate = "delivery.gate" // name: an address or account; data: the time until which nothing is sent
+	SpaceGate = "delivery.gate" // name: an address or account; data: the time until which nothing is sent
 	spaceDead = "delivery.dead" // name: a chat; data: why
 )
 
@@ -47,7 +47,7 @@ func (w *Worker) closeGate(tx sessions.Tx, at platforms.Address, accountWide boo
 	if err != nil {
 		return err
 	}
-	return tx.SetValue(spaceGate, gateKey(at, accountWide), data, w.opt.Now())
+	return tx.SetValue(SpaceGate, gateKey(at, accountWide), data, w.opt.Now())
 }
 
 // shutGate closes a gate in memory only: for refusals of calls that are not journalled.

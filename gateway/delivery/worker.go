@@ -117,7 +117,7 @@ func (w *Worker) Recover(ctx context.Context) error {
 		if rows, err = v.OutboxOpen(); err != nil {
 			return err
 		}
-		if gates, err = v.Values(spaceGate); err != nil {
+		if gates, err = v.Values(SpaceGate); err != nil {
 			return err
 		}
 		if dead, err = v.Values(spaceDead); err != nil {

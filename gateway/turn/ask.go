@@ -183,6 +183,9 @@ func ParseAsk(data string) (id string, choice int, ok bool) {
 // ErrStale says that a question has been answered already or its turn is over.
 var ErrStale = errors.New("this question is not open any more")
 
+// ErrNotAsked says that somebody else was asked.
+var ErrNotAsked = errors.New("only the person who was asked may answer")
+
 // AnswerClick answers a question by its button. user is who pressed; only the person who was asked may.
 func (r *Runner) AnswerClick(ctx context.Context, item sessions.InboxItem, id string, choice int, user platforms.UserID) error {
 	var q question
@@ -204,7 +207,7 @@ func (r *Runner) AnswerClick(ctx context.Context, item sessions.InboxItem, id st
 		return ErrStale
 	}
 	if q.User != "" && user != q.User {
-		return errors.New("only the person who was asked may answer")
+		return ErrNotAsked
 	}
 	run.mu.Lock()
 	live := run.ask
