@@ -64,11 +64,15 @@ func (r *Runner) Ask(ctx context.Context, call tools.Call, text string, choices 
 		early, found = run.earlyAnswerLocked(q)
 	}
 	run.mu.Unlock()
+	run.stopTyping() // it is the person's turn
 	defer func() {
 		run.mu.Lock()
 		run.ask = nil
 		run.phase, run.alive = PhaseTool, r.s.Now()
 		run.mu.Unlock()
+		if ctx.Err() == nil {
+			run.startTyping()
+		}
 	}()
 	if answered {
 		return text, nil

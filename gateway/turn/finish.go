@@ -158,12 +158,17 @@ func (run *Run) Stop(tx sessions.Tx, state sessions.TurnState, reason string) (r
 	if err != nil {
 		return nil, false, err
 	}
+	defer func() {
+		if err != nil {
+			run.Revive()
+		}
+	}()
 	run.mu.Lock()
 	partial := run.stream.shown()
 	used := run.used
 	run.closed = true
 	notes := run.notes
-	run.notes = nil
+	run.notes, run.held = nil, notes
 	run.mu.Unlock()
 	for _, n := range notes {
 		if err := tx.SetInbox(sessions.InboxDropped, 0, reason, n.item.ID); err != nil {
@@ -190,6 +195,7 @@ func (run *Run) Revive() {
 	run.mu.Lock()
 	defer run.mu.Unlock()
 	run.closed = false
+	run.notes, run.held = append(run.held, run.notes...), nil
 }
 
 // Abandon cancels what still runs of a turn that Stop has ended. It never waits.

@@ -95,11 +95,13 @@ type Run struct {
 	doing      string // the tool that runs
 	cancelCall context.CancelCauseFunc
 	notes      []note
+	held       []note // those of a Stop, in case its transaction fails
 	closed     bool // no more notes are taken
 	results    map[string]sessions.Message
 	begun      map[string]bool // calls of this process that have begun; true: one that must not run twice
 	ask        *question
 	asked      bool
+	typing     func() // stops the typing sign; nil while there is none
 	opened     map[string]bool   // questions that this process has opened
 	answers    map[string]string // answers that this process has committed, by question
 	stream     stream
@@ -316,10 +318,8 @@ func (r *Runner) start(run *Run, items []sessions.InboxItem, rows []*sessions.Me
 // proceed is the turn, step by step.
 func (run *Run) proceed(items []sessions.InboxItem, rows []*sessions.Message, ready bool) {
 	s := run.r.s
-	if run.display.Typing {
-		stop := run.typing()
-		defer stop()
-	}
+	run.startTyping()
+	defer run.stopTyping()
 	if !ready {
 		if err := run.prepare(rows); err != nil {
 			run.fail(err)

@@ -106,20 +106,38 @@ func (run *Run) endStream() (visible bool) {
 	return visible
 }
 
-// typing shows that an answer is being made, after a short delay; a question pauses it.
-func (run *Run) typing() (stop func()) {
+// startTyping shows that an answer is being made, after a short delay.
+func (run *Run) startTyping() {
+	if !run.display.Typing {
+		return
+	}
 	ctx, cancel := context.WithCancel(run.ctx)
-	at := run.turn.Address
+	at := run.address()
+	run.r.wg.Add(1)
 	timer := time.AfterFunc(typingDelay, func() {
-		run.r.wg.Add(1)
 		defer run.r.wg.Done()
 		if ctx.Err() == nil {
 			run.r.s.Outbox.KeepTyping(ctx, at)
 		}
 	})
-	return func() {
-		timer.Stop()
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.typing = func() {
+		if timer.Stop() {
+			run.r.wg.Done()
+		}
 		cancel()
+	}
+}
+
+// stopTyping ends the sign: the turn is over, or it waits for a person.
+func (run *Run) stopTyping() {
+	run.mu.Lock()
+	stop := run.typing
+	run.typing = nil
+	run.mu.Unlock()
+	if stop != nil {
+		stop()
 	}
 }
 
