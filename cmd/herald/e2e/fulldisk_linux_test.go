@@ -12,19 +12,38 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// P1, P7, P12: on a full disk what comes in is refused to the platform, which keeps it; health and log say
-// so; and when there is room again it is answered, once.
-func TestBad_FullDisk(t *testing.T) {
+// smallDisk mounts a file system of some megabytes for the test.
+func smallDisk(t *testing.T, options string) string {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a small file system")
 	}
-	p := newPlace(t)
 	disk := filepath.Join(t.TempDir(), "disk")
 	require.NoError(t, os.Mkdir(disk, 0o755))
-	if err := syscall.Mount("none", disk, "tmpfs", 0, "size=6m,mode=0755"); err != nil {
+	if err := syscall.Mount("none", disk, "tmpfs", 0, options); err != nil {
 		t.Skipf("this machine lets nobody mount a tmpfs: %v", err)
 	}
 	t.Cleanup(func() { require.NoError(t, syscall.Unmount(disk, syscall.MNT_DETACH)) })
+	return disk
+}
+
+func TestBad_ReadOnlyHome(t *testing.T) {
+	p := newPlace(t)
+	disk := smallDisk(t, "size=1m,mode=0755")
+	p.home = filepath.Join(disk, "home")
+	p.env = append(p.env, "HERALD_HOME="+p.home)
+	require.NoError(t, os.Mkdir(p.home, 0o700))
+	require.NoError(t, syscall.Mount("none", disk, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	r := p.herald("run")
+	require.Equal(t, configExit, r.code)
+	require.Contains(t, r.err, "read-only file system")
+	require.Contains(t, r.err, "HERALD_HOME")
+}
+
+// P1, P7, P12: on a full disk what comes in is refused to the platform, which keeps it; health and log say
+// so; and when there is room again it is answered, once.
+func TestBad_FullDisk(t *testing.T) {
+	p := newPlace(t)
+	disk := smallDisk(t, "size=6m,mode=0755")
 	p.home = filepath.Join(disk, "home")
 	p.env = append(p.env, "HERALD_HOME="+p.home)
 	tg := p.telegram()

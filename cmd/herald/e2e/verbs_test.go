@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -131,6 +132,38 @@ func TestVerbs_WithADaemon(t *testing.T) {
 	r = p.herald("pairing", "approve", "telegram", "ABCD2345")
 	require.Equal(t, 1, r.code)
 	require.NotContains(t, r.err, "ABCD2345", "a code is a secret")
+}
+
+// A stranger gets a code, the operator approves it, and the person is let in (P13).
+func TestPairing(t *testing.T) {
+	p := newPlace(t)
+	tg := p.telegram()
+	p.env = append(p.env, "HERALD_TELEGRAM_ALLOW_FROM=99", "HERALD_PLATFORMS_TELEGRAM_UNAUTHORIZED_DM_BEHAVIOR=pair")
+	d := p.run()
+	tg.Say(7, "echo let me in")
+	code := ""
+	d.until("the stranger gets a code", func() bool {
+		for _, m := range tg.Visible(7) {
+			if found := regexp.MustCompile(`herald pairing approve telegram ([A-Z0-9]+)`).FindStringSubmatch(m.Text); found != nil {
+				code = found[1]
+			}
+		}
+		return code != ""
+	})
+	require.NotContains(t, d.log(), code, "a code is a secret")
+	out := p.good("pairing", "list")
+	require.Contains(t, out, `"7"`)
+	require.NotContains(t, out, code)
+	require.NotZero(t, p.herald("pairing", "approve", "telegram", "WRONG234").code)
+	require.Contains(t, p.good("pairing", "approve", "telegram", strings.ToLower(code)), `"7"`)
+	tg.Say(7, "echo now I am in")
+	d.until("the person is answered", func() bool { return bot(tg, 7, "now I am in") == 1 })
+	require.Zero(t, bot(tg, 7, "let me in"), "what was refused stays refused")
+	p.good("pairing", "revoke", "telegram", "7")
+	tg.Say(7, "echo and out again")
+	d.until("the person is refused again", func() bool { return strings.Count(d.log(), "an event was dropped") == 2 })
+	require.NotZero(t, p.herald("pairing", "revoke", "telegram", "7").code)
+	p.good("pairing", "clear-pending", "telegram")
 }
 
 func TestLogs_FollowShowsWhatIsAdded(t *testing.T) {
