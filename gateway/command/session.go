@@ -170,8 +170,8 @@ func (q *Request) find(v sessions.View, arg string) (sessions.Session, error) {
 	if err != nil {
 		return sessions.Session{}, err
 	}
-	n, err := strconv.Atoi(arg)
-	if err == nil && n >= 1 && n <= len(list) {
+	n, notNumber := strconv.Atoi(arg)
+	if notNumber == nil && n >= 1 && n <= len(list) {
 		return list[n-1], nil
 	}
 	if s, err := v.Session(sessions.ID(arg)); err == nil && s.Key == q.Control.Key() {
@@ -186,10 +186,10 @@ func (q *Request) find(v sessions.View, arg string) (sessions.Session, error) {
 			return s, nil
 		}
 	}
-	switch len(named) {
-	case 0:
+	switch {
+	case len(named) == 0 || notNumber == nil: // a number means a place in the list, not a part of a title
 		return sessions.Session{}, sessions.ErrNotFound
-	case 1:
+	case len(named) == 1:
 		return named[0], nil
 	}
 	return sessions.Session{}, errAmbiguous

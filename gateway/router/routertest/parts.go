@@ -168,9 +168,10 @@ func LastUser(req model.Request) string {
 
 // Chat is a platform in memory that shows what is sent.
 type Chat struct {
-	mu     sync.Mutex
-	places map[platforms.Address][]string
-	sent   int
+	mu      sync.Mutex
+	places  map[platforms.Address][]string
+	private []string
+	sent    int
 }
 
 // Account and the next ones implement platforms.Adapter.
@@ -195,6 +196,9 @@ func (c *Chat) Send(_ context.Context, out platforms.Outgoing) (platforms.Receip
 		c.places = map[platforms.Address][]string{}
 	}
 	c.sent++
+	if out.Private != "" {
+		c.private = append(c.private, out.Private)
+	}
 	if out.Edit == "" {
 		c.places[out.Address] = append(c.places[out.Address], out.Text.Plain)
 	}
@@ -209,6 +213,13 @@ func (c *Chat) Shown(chat string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.places[Address(chat)])
+}
+
+// Private returns the tokens of messages that only one person sees.
+func (c *Chat) Private() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.private)
 }
 
 // Last returns the newest message of a chat.

@@ -48,6 +48,8 @@ type Rig struct {
 	Runner *turn.Runner
 	Router *router.Router
 	Counts *Counts
+	// Commands are the commands in force.
+	Commands router.Commands
 
 	opt  Options
 	path string
@@ -93,12 +95,12 @@ func (r *Rig) Open() {
 		Origin:   origin, Dir: func(sessions.Session) string { return "/" }, Redact: func(s string) string { return s }, Log: zerolog.Nop(),
 	})
 	journal.Runner = r.Runner
-	var commands router.Commands = none{}
+	r.Commands = none{}
 	if r.opt.Commands != nil {
-		commands = r.opt.Commands(r)
+		r.Commands = r.opt.Commands(r)
 	}
 	opt := router.Options{
-		Store: r.Store, Runner: r.Runner, Access: gate{r.opt.Deny}, Commands: commands, Outbox: outbox{r.Worker}, Texts: Words{}, Metrics: r.Counts,
+		Store: r.Store, Runner: r.Runner, Access: gate{r.opt.Deny}, Commands: r.Commands, Outbox: outbox{r.Worker}, Texts: Words{}, Metrics: r.Counts,
 		Key: Key, Mode: func(_ platforms.Address, o sessions.Options) turn.Mode {
 			if o.Busy != "" {
 				return turn.Mode(o.Busy)
@@ -130,6 +132,12 @@ func (r *Rig) Close() {
 // Settle waits until nothing goes on any more but what waits for the test or for time.
 func (r *Rig) Settle() {
 	r.T.Helper()
+	synctest.Wait()
+}
+
+// Wait lets so many seconds pass.
+func (r *Rig) Wait(seconds int) {
+	time.Sleep(time.Duration(seconds) * time.Second) // of the test's own clock
 	synctest.Wait()
 }
 
