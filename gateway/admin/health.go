@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"herald/platforms"
@@ -46,7 +47,7 @@ func ReadyHandler(health func() Health, details func(*http.Request) bool) http.H
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := health()
 		if !details(r) {
-			h.Problems = nil
+			h.Problems, h.Accounts = nil, slices.Clone(h.Accounts)
 			for i := range h.Accounts {
 				h.Accounts[i].Detail = ""
 			}

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -145,13 +147,23 @@ func (s *Server) serve(conn net.Conn) {
 			return
 		}
 	}
+	if errors.Is(scanner.Err(), bufio.ErrTooLong) {
+		_ = enc.Encode(Reply{Error: fmt.Sprintf("the request is longer than %d bytes", maxRequest)})
+		_, _ = io.Copy(io.Discard, conn) // a peer that still writes would not read the answer
+	}
 }
 
-func (s *Server) run(req Request) Reply {
+func (s *Server) run(req Request) (reply Reply) {
 	verb, ok := s.verbs[req.Verb]
 	if !ok {
 		return Reply{Error: fmt.Sprintf("the daemon does not know the verb %q; it may be another version than this command", req.Verb)}
 	}
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error().Str("verb", req.Verb).Interface("panic", p).Bytes("stack", debug.Stack()).Msg("a verb of the control socket failed")
+			reply = Reply{Error: fmt.Sprintf("the daemon failed at %s: %v", req.Verb, p)}
+		}
+	}()
 	result, err := verb(s.ctx, req.Args)
 	if err != nil {
 		return Reply{Error: err.Error()}
