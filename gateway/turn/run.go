@@ -96,12 +96,12 @@ type Run struct {
 	cancelCall context.CancelCauseFunc
 	notes      []note
 	held       []note // those of a Stop, in case its transaction fails
-	closed     bool // no more notes are taken
+	closed     bool   // no more notes are taken
 	results    map[string]sessions.Message
 	begun      map[string]bool // calls of this process that have begun; true: one that must not run twice
 	ask        *question
 	asked      bool
-	typing     func() // stops the typing sign; nil while there is none
+	typing     func()            // stops the typing sign; nil while there is none
 	opened     map[string]bool   // questions that this process has opened
 	answers    map[string]string // answers that this process has committed, by question
 	stream     stream
