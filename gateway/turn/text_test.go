@@ -59,6 +59,7 @@ func TestThinking_CutsDoNotMatter(t *testing.T) {
 
 func FuzzThinking(f *testing.F) {
 	f.Add("<think>a</think>b", 3)
+	f.Add("<think>/\xb3a</think>", 0) // found by fuzzing: a byte that is no UTF-8
 	f.Fuzz(func(t *testing.T, s string, n int) {
 		var th Thinking
 		n = min(max(n, 0), len(s))

@@ -62,7 +62,7 @@ func (t *Thinking) Write(piece string) string {
 // skip drops text of an open block. It returns false when more text is needed.
 func (t *Thinking) skip() bool {
 	closing := "</" + t.inside + ">"
-	lower := strings.ToLower(t.hold)
+	lower := lowerASCII(t.hold)
 	if i := strings.Index(lower, closing); i >= 0 {
 		t.thought.WriteString(t.hold[:i])
 		t.hold, t.inside, t.midline = strings.TrimLeft(t.hold[i+len(closing):], " \n"), "", false
@@ -93,7 +93,7 @@ func (t *Thinking) Rest() string {
 
 // openTag reports the reasoning tag that s begins with, or that s may be the beginning of one.
 func openTag(s string) (tag string, partial bool) {
-	lower := strings.ToLower(s)
+	lower := lowerASCII(s)
 	for _, name := range thinkTags {
 		open := "<" + name + ">"
 		if strings.HasPrefix(lower, open) {
@@ -111,4 +111,15 @@ func StripThinking(s string) (text, thought string) {
 	var t Thinking
 	text = t.Write(s) + t.Rest()
 	return text, t.thought.String()
+}
+
+// lowerASCII lowers the letters of tags and keeps every other byte, so that positions stay the same.
+func lowerASCII(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
 }
