@@ -22,7 +22,7 @@ unit: ## all tests with the race detector
 	go test -race -tags $(TAGS) -timeout 15m ./...
 
 crash: ## kill the real binary at every commit edge, and $(RUNS) seeded random runs
-	RUNS=$(RUNS) SEED=$(SEED) go test -race -tags '$(TAGS) failpoint' -timeout 30m -count=1 ./cmd/herald/crash
+	RUNS=$(RUNS) SEED=$(SEED) go test -race -tags '$(TAGS) failpoint' -timeout 3h -count=1 ./cmd/herald/crash
 
 torture: ## the same with 1,000 random runs
 	$(MAKE) crash RUNS=1000

@@ -3,6 +3,7 @@
 package crash
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,7 +19,16 @@ var binary string
 // envBinary names a daemon that is built already: for repeated runs by hand.
 const envBinary = "HERALD_CRASH_BINARY"
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+// atATime is how many worlds live at the same time: most of their time is spent waiting, so more than there
+// are processors. -parallel asks for another number.
+const atATime = "4"
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", atATime); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	if binary = os.Getenv(envBinary); binary == "" {

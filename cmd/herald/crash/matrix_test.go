@@ -13,7 +13,7 @@ import (
 	"herald/sessions"
 )
 
-// edgeSend is the call to the platform itself: no commit, but the place where P4 is decided.
+// edgeCall is the call to the platform itself: no commit, but the place where P4 is decided.
 const edgeCall = "send.call"
 
 var sides = []string{"before", "after"}

@@ -15,12 +15,8 @@ import (
 	"herald/platforms/platformtest"
 )
 
-// Without RUNS a few runs are made. One run takes a few seconds, most of them spent waiting, so several are
-// made at a time.
-const (
-	defaultRuns = 6
-	atATime     = 4
-)
+// defaultRuns is how many runs are made without RUNS.
+const defaultRuns = 6
 
 // TestRandom lives through random lives: several chats talk, stop and begin anew, the daemon is killed at
 // random times and failpoints and restarted in between, updates come twice and in the wrong order, the
@@ -31,13 +27,10 @@ const (
 // and the killer do; what the daemon makes of it depends on the time as well.
 func TestRandom(t *testing.T) {
 	runs, first := number("RUNS", defaultRuns), number("SEED", 1)
-	gate := make(chan struct{}, atATime)
 	for i := range runs {
 		seed := first + i
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
-			gate <- struct{}{}
-			defer func() { <-gate }()
 			t.Cleanup(func() {
 				if t.Failed() {
 					t.Logf("run it again: SEED=%d RUNS=1 go test -tags 'sqlite_fts5 failpoint' -count=1 -run TestRandom ./cmd/herald/crash", seed)
