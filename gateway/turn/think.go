@@ -12,6 +12,8 @@ type Thinking struct {
 	hold    string // text that may be the beginning of a tag
 	inside  string // the tag that is open
 	midline bool   // the last character given out was not a line break
+	wrote   bool   // something was given out
+	trim    bool   // white space behind a closed block is left out
 	thought strings.Builder
 }
 
@@ -19,7 +21,13 @@ type Thinking struct {
 func (t *Thinking) Write(piece string) string {
 	t.hold += piece
 	var out strings.Builder
+	defer func() { t.wrote = t.wrote || out.Len() > 0 }()
 	for t.hold != "" {
+		if t.trim {
+			t.hold = strings.TrimLeft(t.hold, " \n")
+			t.trim = t.hold == ""
+			continue
+		}
 		if t.inside != "" {
 			if !t.skip() {
 				break
@@ -45,7 +53,7 @@ func (t *Thinking) Write(piece string) string {
 		switch {
 		case tag != "":
 			lead := t.hold[:len(t.hold)-len(body)]
-			if strings.Contains(lead, "\n") && out.Len() > 0 {
+			if strings.Contains(lead, "\n") && (t.wrote || out.Len() > 0) {
 				out.WriteString(lead)
 			}
 			t.inside, t.hold = tag, body[len(tag)+2:]
@@ -65,7 +73,7 @@ func (t *Thinking) skip() bool {
 	lower := lowerASCII(t.hold)
 	if i := strings.Index(lower, closing); i >= 0 {
 		t.thought.WriteString(t.hold[:i])
-		t.hold, t.inside, t.midline = strings.TrimLeft(t.hold[i+len(closing):], " \n"), "", false
+		t.hold, t.inside, t.midline, t.trim = t.hold[i+len(closing):], "", false, true
 		return true
 	}
 	keep := 0
