@@ -82,15 +82,20 @@ func TestBadModel_ToolCalls(t *testing.T) {
 
 // An answer of a megabyte arrives whole, in order, in messages that the platform takes.
 func TestBadModel_HugeAnswer(t *testing.T) {
+	t.Run("at once", func(t *testing.T) { hugeAnswer(t, 1<<20, true) })
+	t.Run("streamed", func(t *testing.T) { hugeAnswer(t, 64<<10, false) })
+}
+
+func hugeAnswer(t *testing.T, size int, atOnce bool) {
 	var b strings.Builder
-	for i := 0; b.Len() < 1<<20; i++ {
+	for i := 0; b.Len() < size; i++ {
 		fmt.Fprintf(&b, "w%06d ", i)
 	}
 	text := strings.TrimSpace(b.String())
-	h := start(t, modeltest.Answering(func(modeltest.Request) modeltest.Reply { return modeltest.Text(text) }))
+	h := start(t, modeltest.Answering(func(modeltest.Request) modeltest.Reply { return modeltest.Reply{Text: text, NoStream: atOnce} }))
 	h.tg.Say(7, "tell me everything")
 	last := text[strings.LastIndex(text, " ")+1:]
-	h.untilWithin(time.Minute, "the last words are there", func() bool {
+	h.untilWithin(2*time.Minute, "the last words are there", func() bool {
 		shown := h.texts(7)
 		return len(shown) > 0 && strings.Contains(shown[len(shown)-1], last)
 	})
@@ -127,7 +132,7 @@ func TestBadInput_HugePoll(t *testing.T) {
 	require.NoError(t, err)
 	h.tg.Push("message", body)
 	h.tg.Say(7, "after")
-	h.await(7, "re: after")
+	h.untilWithin(2*time.Minute, "the next one is answered", func() bool { return h.count(7, "re: after") == 1 })
 	h.await(7, "30.0 MiB")
 	require.Len(t, h.llm.Requests(), 2, "the huge one reaches no model")
 }
