@@ -18,6 +18,10 @@ import (
 // sign, and the call would only be in its way.
 const typingDelay = 300 * time.Millisecond
 
+// previewFull is how many times the platform's limit a text has, in bytes, when its first message is surely
+// full: no unit has more than four bytes.
+const previewFull = 4
+
 // bubbleLines bounds a progress bubble.
 const bubbleLines = 12
 
@@ -29,6 +33,7 @@ type stream struct {
 	began  time.Time
 	next   time.Time // no rendering before
 	length int       // of the text at the last rendering
+	full   bool      // what is shown fills a message and stays as it is
 	adopt  bool
 }
 
@@ -60,7 +65,7 @@ func (run *Run) Delta(d model.Delta) {
 	if s.began.IsZero() {
 		s.began, s.next = now, now.Add(run.display.FirstDelay)
 	}
-	if now.Before(s.next) || s.text.Len()-s.length < run.display.EditThreshold {
+	if s.full || now.Before(s.next) || s.text.Len()-s.length < run.display.EditThreshold {
 		return
 	}
 	adapter, ok := run.r.s.Adapters.Adapter(run.turn.Address.AccountOf())
@@ -77,6 +82,8 @@ func (run *Run) Delta(d model.Delta) {
 			Session: run.session.ID, Preview: true, Interval: run.display.EditInterval, Adopt: run.resumed && !s.adopt})
 		s.adopt = true
 	}
+	limit := adapter.Traits().Text.Limit
+	s.full = limit > 0 && len(text) > previewFull*limit
 	s.live.Set(format.Preview(stripMedia(format.Prefix(text))+run.display.Cursor, adapter.Traits().Text))
 }
 
@@ -90,7 +97,7 @@ func (run *Run) Restart() {
 func (run *Run) restartLocked() {
 	run.stream.text.Reset()
 	run.stream.think = Thinking{}
-	run.stream.length, run.stream.began = 0, time.Time{}
+	run.stream.length, run.stream.began, run.stream.full = 0, time.Time{}, false
 }
 
 // endStream stops showing the current answer and reports whether something of it is visible. The next
