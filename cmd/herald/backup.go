@@ -10,6 +10,7 @@ import (
 
 	"herald/gateway"
 	"herald/gateway/admin"
+	"herald/sessions/sqlite"
 )
 
 func backupCmd(g *globals) *cobra.Command {
@@ -32,16 +33,7 @@ and start the daemon.`,
 			}
 			err = g.call(cmd.Context(), "backup", gateway.BackupArgs{Dest: dest}, nil)
 			if errors.Is(err, admin.ErrNoDaemon) {
-				paths, perr := g.paths()
-				if perr != nil {
-					return perr
-				}
-				store, serr := g.openStore(cmd.Context(), paths)
-				if serr != nil {
-					return serr
-				}
-				defer store.Close()
-				err = store.Backup(cmd.Context(), dest)
+				err = g.withStore(cmd.Context(), func(store *sqlite.Store) error { return store.Backup(cmd.Context(), dest) })
 			}
 			if err != nil {
 				return err

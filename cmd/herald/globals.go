@@ -72,6 +72,20 @@ func (g *globals) source(p config.Paths) (config.Source, error) {
 	return config.Source{Home: p.Home, File: os.Getenv("HERALD_CONFIG"), Environ: os.Environ(), Flags: flags}, nil
 }
 
+// withStore runs fn on the database of a home that no daemon serves.
+func (g *globals) withStore(ctx context.Context, fn func(*sqlite.Store) error) error {
+	paths, err := g.paths()
+	if err != nil {
+		return err
+	}
+	store, err := g.openStore(ctx, paths)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	return fn(store)
+}
+
 // openStore opens the database of a home that no daemon serves.
 func (g *globals) openStore(ctx context.Context, p config.Paths) (*sqlite.Store, error) {
 	return sqlite.Open(ctx, sqlite.Options{Path: p.DB, Home: p.Home, Profile: g.profileName(), Log: zerolog.Nop(), Clock: time.Now})

@@ -8,6 +8,7 @@ import (
 
 	"herald/gateway"
 	"herald/gateway/admin"
+	"herald/sessions/sqlite"
 )
 
 func sessionsCmd(g *globals) *cobra.Command {
@@ -26,16 +27,10 @@ func sessionsCmd(g *globals) *cobra.Command {
 			var lines []gateway.SessionLine
 			err := g.call(cmd.Context(), "sessions", args, &lines)
 			if errors.Is(err, admin.ErrNoDaemon) {
-				paths, perr := g.paths()
-				if perr != nil {
-					return perr
-				}
-				store, serr := g.openStore(cmd.Context(), paths)
-				if serr != nil {
-					return serr
-				}
-				defer store.Close()
-				lines, err = gateway.ListSessions(cmd.Context(), store, args)
+				err = g.withStore(cmd.Context(), func(store *sqlite.Store) (err error) {
+					lines, err = gateway.ListSessions(cmd.Context(), store, args)
+					return err
+				})
 			}
 			if err != nil {
 				return err
