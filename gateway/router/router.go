@@ -399,17 +399,21 @@ func (r *Router) later(key sessions.Key, d time.Duration, fn func(*actor)) {
 func (r *Router) claimSlot(a *actor) bool {
 	limit := r.maxActive()
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.draining || a.hungry {
+		r.mu.Unlock()
 		return false
 	}
-	if limit > 0 && (r.active >= limit || len(r.starved) > 0) {
-		a.hungry = true
-		r.starved = append(r.starved, a.key)
-		return false
+	if limit <= 0 || r.active < limit && len(r.starved) == 0 {
+		r.active++
+		r.mu.Unlock()
+		return true
 	}
-	r.active++
-	return true
+	a.hungry = true
+	r.starved = append(r.starved, a.key)
+	next := r.grantsLocked(limit) // the limit may have been raised
+	r.mu.Unlock()
+	r.grant(next)
+	return false
 }
 
 func (r *Router) maxActive() int {
@@ -424,13 +428,22 @@ func (r *Router) freeSlot() {
 	limit := r.maxActive()
 	r.mu.Lock()
 	r.active--
-	var next []sessions.Key
-	for !r.draining && len(r.starved) > 0 && (limit == 0 || r.active < limit) {
+	next := r.grantsLocked(limit)
+	r.mu.Unlock()
+	r.grant(next)
+}
+
+// grantsLocked takes the free slots for those who have waited the longest. r.mu is held.
+func (r *Router) grantsLocked(limit int) (next []sessions.Key) {
+	for !r.draining && len(r.starved) > 0 && (limit <= 0 || r.active < limit) {
 		next = append(next, r.starved[0])
 		r.starved = r.starved[1:]
 		r.active++
 	}
-	r.mu.Unlock()
+	return next
+}
+
+func (r *Router) grant(next []sessions.Key) {
 	for _, key := range next {
 		r.post(key, (*actor).granted)
 	}

@@ -272,6 +272,26 @@ func TestRouter_MaxActivePassesUnusedSlotsOn(t *testing.T) {
 	})
 }
 
+// A limit that is raised while the daemon runs counts at once, and not for newcomers first.
+func TestRouter_MaxActiveMayChange(t *testing.T) {
+	limit := 1
+	opt := rt.Options{Tune: func(o *router.Options) { o.MaxActive = func() int { return limit } }}
+	rt.Within(t, opt, func(t *testing.T, r *rt.Rig) {
+		r.Model.Hold()
+		r.Say("a", "a")
+		r.Say("b", "b")
+		limit = 2
+		r.Say("c", "c")
+		require.Equal(t, []string{"a", "b"}, r.Model.Asked())
+		limit = 1
+		r.Model.Step()
+		r.Settle()
+		require.Equal(t, []string{"a", "b", "c"}, r.Model.Asked())
+		require.Equal(t, 1, r.Router.Stats().Running)
+		r.Model.Release()
+	})
+}
+
 // P10: what has not begun when the daemon stops waits in the inbox for the next one.
 func TestRouter_DrainLeavesWhatWaitsToTheNextProcess(t *testing.T) {
 	rt.Within(t, rt.Options{}, func(t *testing.T, r *rt.Rig) {
