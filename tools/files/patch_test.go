@@ -328,6 +328,7 @@ func FuzzV4A(f *testing.F) {
 	f.Add("*** Update File: a\n@@ x\n-a\n+b\n*** End of File", "x\na\n")
 	f.Add("***Move File: a -> b", "")
 	f.Add("*** Add File: a\n+\n\n+x", "\r\n")
+	f.Add("***Update File:0\n@@\n+", "x") // an added empty line was lost, found by fuzzing
 	f.Fuzz(func(t *testing.T, patch, content string) {
 		ops, err := parseV4A(patch)
 		if err != nil {

@@ -257,8 +257,8 @@ func applyHunks(content string, hunks []hunk) (string, error) {
 		return "", nil
 	}
 	text := strings.Join(out, "\n")
-	if ended || content == "" {
-		text += "\n"
+	if ended || content == "" || out[len(out)-1] == "" {
+		text += "\n" // an empty last line exists only by its line break
 	}
 	return text, nil
 }

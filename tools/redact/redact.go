@@ -90,9 +90,22 @@ func (r *Redactor) String(s string) string {
 	if r != nil && r.literals != nil {
 		s = r.literals.Replace(s)
 	}
-	sc := scanner{s: s}
-	return sc.run()
+	// What is left around a mask can look like a secret of its own; hiding it too is the safe side, and makes
+	// a second reading change nothing.
+	for range maxPasses {
+		sc := scanner{s: s}
+		hidden := sc.run()
+		if hidden == s {
+			break
+		}
+		s = hidden
+	}
+	return s
 }
+
+// maxPasses bounds how often a text is read. One pass more than what was found is the rule; texts that need
+// a third were only met in fuzzing.
+const maxPasses = 5
 
 // mask hides a secret.
 func mask(secret string) string {
