@@ -84,10 +84,6 @@ func joined(all []error) error {
 		return all[0]
 	}
 	e := *first
-	causes := []error{first.Err}
-	for _, err := range all[1:] {
-		causes = append(causes, err)
-	}
-	e.Err = errors.Join(causes...)
+	e.Err = errors.Join(append([]error{first.Err}, all[1:]...)...)
 	return &e
 }

@@ -211,11 +211,6 @@ func holdTable(s string, start int) (int, bool) {
 	return start + last, true
 }
 
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
-}
-
 func delimiterRow(s string) bool {
 	return strings.Contains(s, "-") && strings.Trim(s, "|-: \t>") == ""
 }

@@ -71,18 +71,6 @@ func (d *daemon) await(chat, part string) said {
 	return found
 }
 
-// count returns how many finished messages of the agent in a chat contain part.
-func (d *daemon) count(chat, part string) int {
-	d.t.Helper()
-	n := 0
-	for _, m := range d.history(chat) {
-		if m.From == "agent" && strings.Contains(m.Text, part) {
-			n++
-		}
-	}
-	return n
-}
-
 // refused makes a request that another site's page would make: the daemon refuses it, and logs that.
 func (d *daemon) refused() {
 	d.t.Helper()

@@ -31,7 +31,7 @@ func sum(text string) *step {
 	p := parser{s: strings.Join(strings.Fields(expr), "")}
 	v, err := p.sum(0)
 	if err == nil && p.i < len(p.s) {
-		err = errors.New("I can't read it to its end")
+		err = errors.New("it can't be read to its end")
 	}
 	if err != nil {
 		return say("I can't work that out: " + err.Error() + ".")

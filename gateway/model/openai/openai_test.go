@@ -120,6 +120,7 @@ func TestModel_Body_Oracle(t *testing.T) {
 		{Role: "assistant", Text: "ok", ToolCalls: []model.ToolCall{{ID: "a", Name: "f", Arguments: `{"q":"1"}`}}},
 		{Role: "tool", ToolCallID: "a", Text: "out"}, {Role: "user", Text: "bye"},
 	}, Tools: []model.ToolDef{{Name: "f", Description: "d", Parameters: schema}}})
+	//lint:ignore SA1019 compatible servers know the old name of the limit, and so does our request
 	want, err := json.Marshal(goopenai.ChatCompletionRequest{Model: "gpt-4o", Stream: true, MaxTokens: 99, StreamOptions: &goopenai.StreamOptions{IncludeUsage: true},
 		Messages: []goopenai.ChatCompletionMessage{
 			{Role: "system", Content: "sys \"q\" \x01\n"},
