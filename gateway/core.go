@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"herald/gateway/access"
 	"herald/gateway/agent"
@@ -384,26 +383,3 @@ func bytesText(n int64) string {
 	}
 	return fmt.Sprintf("%.1f MiB", float64(n)/k/k)
 }
-
-// keepHouse prunes, vacuums and sweeps now and then.
-func (g *Gateway) keepHouse(ctx context.Context) {
-	defer g.wg.Done()
-	timer := time.NewTimer(houseFirst)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-			g.sweep(ctx)
-			timer.Reset(houseEvery)
-		}
-	}
-}
-
-// houseFirst is how long after a start the first sweep waits, so that it is in nobody's way; houseEvery is how often
-// it is then looked whether something is due.
-const (
-	houseFirst = 10 * time.Minute
-	houseEvery = time.Hour
-)

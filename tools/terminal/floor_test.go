@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var testPlace = Place{Dir: "/work/project", Home: "/home/ann", DaemonPID: 4242, Protected: []string{"/srv/data/herald"}}
+var testPlace = Place{Dir: "/srv/project", Home: "/home/ann", DaemonPID: 4242, Protected: []string{"/srv/data/herald"}}
 
 func TestRefusal(t *testing.T) {
 	refused := []string{
@@ -50,11 +50,11 @@ func TestRefusal_NearMissesAreAllowed(t *testing.T) {
 	allowed := []string{
 		"rm -rf ./build", "rm -rf build/*", "rm -rf *", "rm -rf .", "rm -rf /tmp/x", "rm -rf /tmp/*", "rm -rf /home/ann/project/node_modules", "rm file", "rm -f /etc/motd",
 		"rm -rf '~'", `rm -rf \~`, "rm -rf './*'", "rm -rf /var/lib/app/cache", "rm -rf /usr/local/go", "rm -rf ~/project", "rm -r $HOME/tmp",
-		"cd /tmp && rm -rf *", "cd build && rm -rf *", "rm -rf /work/project", "rm /", "ls -R /",
+		"cd /tmp && rm -rf *", "cd build && rm -rf *", "rm -rf /srv/project", "rm /", "ls -R /",
 		`echo "rm -rf /"`, "echo 'rm -rf /'", `git commit -m "never rm -rf / again"`, "grep -r 'rm -rf /' .", "# rm -rf /", "ls # rm -rf /",
 		"cat <<'E'\nrm -rf /\nE", "printf '%s' 'rm -rf /' > note.txt", "man rm", "which rm", "alias rm='rm -i'",
 		"find / -name '*.pyc' -delete", "find . -delete", "find /tmp -type f -delete", "find / -name core -exec rm {} +", "find / -name x", "find / -mtime +300 -delete",
-		"chmod -R u+w .", "chmod 755 /", "chown -R ann /work/project",
+		"chmod -R u+w .", "chmod 755 /", "chown -R ann /srv/project",
 		"echo ':(){ :|:& };:'", "f(){ echo a|cat& };f", "f() { g | f; }",
 		"mkfs.ext4 disk.img", "dd if=/dev/sda of=backup.img", "dd if=/dev/zero of=file bs=1M count=1", "echo x > /dev/null", "cat /dev/sda | head -c 512 > mbr", "ls /dev/sda",
 		"wipefs /dev/sda", "cmd 2>/dev/stderr", "cmd > /dev/tty", "echo '> /dev/sda'",
