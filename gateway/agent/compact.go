@@ -108,7 +108,7 @@ type Span struct {
 
 // PlanSpan chooses what to summarise: everything but the first and last rows, never cutting between a tool
 // call and its results, and always leaving the newest rows in which people spoke to the bot, as far as nothing
-// stands between them. ok is false when nothing is worth it.
+// stands between them, and every message that has no complete answer yet. ok is false when nothing is worth it.
 func PlanSpan(rows []sessions.Message, first, last int) (span Span, ok bool) {
 	whole := wholeCuts(rows)
 	head := min(max(first, 0), len(rows))
@@ -137,9 +137,26 @@ func PlanSpan(rows []sessions.Message, first, last int) (span Span, ok bool) {
 	for _, row := range rows[:head] {
 		span.Keep = append(span.Keep, row.ID)
 	}
-	span.Old = rows[head:tail]
+	open := unanswered(rows)
+	for i, row := range rows[head:tail] {
+		if head+i >= open && row.Role == sessions.User && row.Kind == sessions.KindPlain {
+			span.Keep = append(span.Keep, row.ID) // a summary is no place for a question that still waits
+			continue
+		}
+		span.Old = append(span.Old, row)
+	}
 	span.UpTo = rows[tail-1].ID
-	return span, true
+	return span, len(span.Old) >= 2
+}
+
+// unanswered returns the place from which on nothing that was said has had a complete answer.
+func unanswered(rows []sessions.Message) int {
+	for i := len(rows) - 1; i >= 0; i-- {
+		if rows[i].Role == sessions.Assistant && rows[i].Kind == sessions.KindPlain && len(rows[i].ToolCalls) == 0 {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // wholeCuts tells for each place between two rows, from before the first to behind the last, that no tool call stands

@@ -68,17 +68,32 @@ func TestPlanSpan_KeepsPairsTogetherAndTheNewestQuestion(t *testing.T) {
 		if !ok {
 			return
 		}
+		taken := map[sessions.RowID]bool{}
+		for _, row := range span.Old {
+			taken[row.ID] = true
+		}
 		part := func(id sessions.RowID) int {
 			switch {
-			case int(id) <= len(span.Keep):
-				return 0
-			case id <= span.UpTo:
+			case taken[id]:
 				return 1
+			case id <= span.UpTo:
+				return 0
 			}
 			return 2
 		}
 		require.GreaterOrEqual(t, len(span.Old), 2)
-		require.Equal(t, len(rows[len(span.Keep):span.UpTo]), len(span.Old))
+		require.Equal(t, int(span.UpTo), len(span.Old)+len(span.Keep), "every row up to the last one is summarised or kept")
+		answered := true
+		for i := len(rows) - 1; i >= 0; i-- {
+			row := rows[i]
+			if row.Role == sessions.Assistant && row.Kind == sessions.KindPlain && len(row.ToolCalls) == 0 {
+				break
+			}
+			if row.Role == sessions.User && row.Kind == sessions.KindPlain {
+				answered = answered && !taken[row.ID]
+			}
+		}
+		require.True(t, answered, "a question without an answer is never summarised")
 		newest := sessions.RowID(0)
 		for i, row := range rows {
 			if row.Role == sessions.User && row.Kind == sessions.KindPlain {
@@ -92,7 +107,7 @@ func TestPlanSpan_KeepsPairsTogetherAndTheNewestQuestion(t *testing.T) {
 					break
 				}
 				if other.Role == sessions.Tool {
-					require.Equal(t, part(row.ID), part(other.ID), "call in row %d, result in row %d", row.ID, other.ID)
+					require.Equal(t, part(row.ID) == 1, part(other.ID) == 1, "call in row %d, result in row %d", row.ID, other.ID)
 				}
 			}
 		}

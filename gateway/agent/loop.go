@@ -38,8 +38,6 @@ type Turn interface {
 	// Absorb commits what people said meanwhile, with the visible partial text before it, and returns the
 	// rows; none when nobody said anything.
 	Absorb(ctx context.Context) ([]sessions.Message, error)
-	// Waiting tells whether Absorb would return something that asks for a new answer.
-	Waiting() bool
 	// Compact commits a summary in place of the rows up to and including upTo, except keep, and returns
 	// the conversation that is left.
 	Compact(ctx context.Context, upTo sessions.RowID, keep []sessions.RowID, summary string) ([]sessions.Message, error)
@@ -182,10 +180,6 @@ func (r *run) step(ctx context.Context) (done bool, err error) {
 			return false, nil
 		}
 		return false, &model.Error{Kind: model.Invalid, Provider: r.loop.Model.Info().Provider, Err: fmt.Errorf("the answer was empty %d times", r.empty)}
-	}
-	if r.turn.Waiting() {
-		// A correction arrived with the last word of the answer: it belongs to this turn.
-		return false, nil
 	}
 	resp.ToolCalls = nil
 	r.out.Response, r.out.Exhausted = resp, exhausted

@@ -77,7 +77,6 @@ func (s *stage) keep(row sessions.Message) sessions.Message {
 func (s *stage) Generating(cancel context.CancelCauseFunc) { s.cancel = cancel }
 func (s *stage) Delta(model.Delta)                         {}
 func (s *stage) Restart()                                  { s.restarts++ }
-func (s *stage) Waiting() bool                             { return len(s.waiting) > 0 }
 func (s *stage) Used(model.Usage, int)                     { s.used++ }
 
 func (s *stage) Answer(_ context.Context, r model.Response) (sessions.Message, error) {
@@ -287,18 +286,20 @@ func TestLoop_ARedirectStartsTheAnswerOver(t *testing.T) {
 	require.Equal(t, 1, out.Steps, "a call that was cut off is no step")
 }
 
-func TestLoop_ACorrectionWithTheLastWordContinuesTheTurn(t *testing.T) {
+// What arrives with the last word of an answer does not throw the answer away: it waits for the next turn.
+func TestLoop_ACompleteAnswerStandsThoughACorrectionWaits(t *testing.T) {
 	s := &stage{}
 	s.replies = []func(context.Context, model.Request) (model.Response, error){
 		func(context.Context, model.Request) (model.Response, error) {
 			s.waiting = []sessions.Message{user("in French")}
 			return model.Response{Text: "there"}, nil
-		}, says("voilà"),
+		},
 	}
 	out, err := perform(t, s, agent.DefaultLimits(), agent.Input{})
 	require.NoError(t, err)
-	require.Equal(t, "voilà", out.Response.Text)
-	require.Equal(t, "u: go\n\nin French", last(s.got[1]))
+	require.Equal(t, "there", out.Response.Text)
+	require.Len(t, s.got, 1)
+	require.Len(t, s.waiting, 1)
 }
 
 func TestLoop_ASteerGoesBehindTheRunningCalls(t *testing.T) {

@@ -80,7 +80,8 @@ func (l *lane) next() (row *sessions.OutboxRow, live *Live, wait time.Duration, 
 			l.busy = true
 			return row, nil, 0, true
 		}
-		wait = min(wait, at.Sub(now))
+		// Nothing grows before what waits: it would be seen first (P3).
+		return nil, nil, max(min(wait, at.Sub(now)), time.Millisecond), true
 	}
 	for _, live := range l.lives {
 		due, has := live.due()

@@ -450,3 +450,20 @@ func (h *hanging) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 	}
 	return h.service.Send(ctx, out)
 }
+
+// P3: a preview of a later answer is not seen before an earlier one that has to wait.
+func TestLive_WaitsBehindAnEarlierAnswer(t *testing.T) {
+	s := &service{traits: platforms.Traits{Edit: true}, script: []error{refusal(platforms.Transient, platforms.NotSent, 0)}}
+	within(t, s, s, func(t *testing.T, b *bench) {
+		b.post(final("earlier"))
+		synctest.Wait()
+		live := b.w.Live(delivery.LiveOptions{At: place, Turn: 5, Preview: true})
+		live.Set(text("later"))
+		synctest.Wait()
+		require.Empty(t, s.texts())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, []string{"earlier", "later"}, s.texts())
+		live.End()
+	})
+}

@@ -74,13 +74,6 @@ func (run *Run) Results(answer sessions.Message) []sessions.Message {
 	return rows
 }
 
-// Waiting implements agent.Turn.
-func (run *Run) Waiting() bool {
-	run.mu.Lock()
-	defer run.mu.Unlock()
-	return len(run.notes) > 0
-}
-
 // Absorb implements agent.Turn: what people said meanwhile becomes part of this turn. Partial text that is
 // visible already is kept before a correction.
 func (run *Run) Absorb(ctx context.Context) ([]sessions.Message, error) {

@@ -92,6 +92,14 @@ func (b *brain) problem(format string, args ...any) {
 	b.problems = append(b.problems, fmt.Sprintf(format, args...))
 }
 
+// overtaken reports whether a call of the same conversation began after this one.
+func (b *brain) overtaken(at place, call *modelCall) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	calls := b.calls[at]
+	return len(calls) > 0 && calls[len(calls)-1] != call
+}
+
 // Problems returns what was wrong with the requests.
 func (b *brain) Problems() []string {
 	b.mu.Lock()
@@ -193,9 +201,18 @@ func (b *brain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Unlock()
 	sw := &statusWriter{ResponseWriter: w}
 	defer func() {
+		ended := time.Now()
+		if b.overtaken(at, call) {
+			// A later call runs already: the daemon should have hung up. On a starved machine this side may
+			// not have seen it yet.
+			select {
+			case <-r.Context().Done():
+			case <-time.After(cutTolerance):
+			}
+		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		call.to, call.cut = time.Now(), r.Context().Err() != nil
+		call.to, call.cut = ended, r.Context().Err() != nil
 		if sw.status == http.StatusBadRequest {
 			b.problems = append(b.problems, "the conversation was not valid: "+sw.body.String())
 		}
