@@ -170,8 +170,10 @@ func TestStreaming_FreshFinal(t *testing.T) {
 	h := start(t, script, with("streaming: {edit_interval: 50ms, buffer_threshold: 1, fresh_final_after_seconds: 100ms}"))
 	h.tg.Say(7, "go")
 	h.await(7, "the end")
-	h.until("the answer has no cursor", func() bool { return !strings.Contains(strings.Join(h.texts(7), ""), "▉") })
-	require.Len(t, h.texts(7), 1)
+	h.until("the answer stands alone and has no cursor", func() bool {
+		texts := h.texts(7)
+		return len(texts) == 1 && strings.Contains(texts[0], "the end") && !strings.Contains(texts[0], "▉")
+	})
 	verbs := map[string]int{}
 	for _, a := range h.tg.Acts(7) {
 		verbs[a.Verb]++

@@ -140,8 +140,18 @@ func (w *watch) look() {
 }
 
 func (w *watch) load(sum [sha256.Size]byte) {
-	w.seen = sum
-	c, r, err := Load(w.src)
+	var c *Config
+	var r *Report
+	var err error
+	// What was read belongs to sum only if the files are the same before and after: else a change that is
+	// taken back at once would go unnoticed.
+	for range maxReads {
+		w.seen = sum
+		c, r, err = Load(w.src)
+		if sum = w.content(); sum == w.seen {
+			break
+		}
+	}
 	if err != nil {
 		w.on(w.current, r, nil)
 		return
@@ -151,3 +161,6 @@ func (w *watch) load(sum [sha256.Size]byte) {
 		w.on(c, r, changes)
 	}
 }
+
+// maxReads bounds how often files that change all the time are read for one load; the next look goes on.
+const maxReads = 10
