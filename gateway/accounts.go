@@ -232,6 +232,18 @@ func (a *accounts) launch(ctx context.Context, acc *account) {
 	}()
 }
 
+// awaitDoor returns when the platforms whose door is their own take messages, at the latest after limit: an
+// address that is told is one that works.
+func (a *accounts) awaitDoor(limit time.Duration) {
+	deadline := time.Now().Add(limit)
+	for _, name := range a.names() {
+		adapter, ok := a.Adapter(name)
+		for ok && adapter.Traits().Trusted && !adapter.Health().Inbound && time.Now().Before(deadline) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
 // lockRetry is how often a token that another daemon holds is tried again.
 const lockRetry = 10 * time.Second
 

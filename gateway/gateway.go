@@ -236,10 +236,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.watchConfig(run)
 	g.log.Info().Str("version", g.opt.Version).Str("home", g.opt.Paths.Home).Str("model", g.models.Current("").String()).
 		Str("because", g.models.reason()).Dur("took", g.now().Sub(g.started)).Msg("Herald is running")
+	g.metrics.SetReady(true)
 	if g.cfg().Platforms.Web.On() {
+		g.accounts.awaitDoor(time.Second)
 		g.log.Info().Str("url", g.URL()).Msg("the browser chat is at " + g.URL())
 	}
-	g.metrics.SetReady(true)
 	<-ctx.Done()
 	g.shutdown(stop)
 	return nil
