@@ -361,8 +361,8 @@ func TestRouter_RecoverKeepsOldTurnsForTheNextMessage(t *testing.T) {
 		r.Say("b", "hi")
 		require.Empty(t, r.Chat.Shown("a"), "another chat's message is no sign")
 		r.Say("a", "new")
-		require.Equal(t, "re: old", r.Chat.Shown("a")[0])
-		require.Equal(t, "re: new", r.Chat.Last("a"))
+		answers := slices.DeleteFunc(r.Chat.Shown("a"), func(s string) bool { return s == "ack queue" }) // acks have a lane of their own
+		require.Equal(t, []string{"re: old", "re: new"}, answers)
 		r.Restart()
 		require.Len(t, r.Model.Asked(), 4)
 	})
@@ -497,7 +497,7 @@ func TestRouter_BusyModes(t *testing.T) {
 	for mode, want := range map[turn.Mode][]string{
 		turn.Queue:     {"ack queue", "re: one", "re: two"},
 		turn.Interrupt: {"ack redirect", "re: one\n\ntwo"},
-		turn.Steer:     {"ack steer", "re: one\n\n[Note from the user while you were working: two]"},
+		turn.Steer:     {"ack steer", "re: one", "re: two"}, // the answer was complete: no step was left for the note
 	} {
 		opt := rt.Options{Tune: func(o *router.Options) {
 			o.Mode = func(platforms.Address, sessions.Options) turn.Mode { return mode }
