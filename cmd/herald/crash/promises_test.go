@@ -210,13 +210,18 @@ func (w *world) everyQuestionEnds(l *ledger) {
 // excuse finds the row that tells a person what became of a question without an answer, and that is
 // visible where the question was asked. Empty when there is none.
 func (l *ledger) excuse(w *world, a *asked, item sessions.InboxItem) string {
-	visible := map[platforms.MessageID]bool{}
+	visible, texts := map[platforms.MessageID]bool{}, map[string]bool{}
 	for _, m := range w.shown(a.place) {
 		visible[platforms.MessageID(fmt.Sprint(m.ID))] = true
+		if m.ID > a.message {
+			texts[m.Text] = true
+		}
 	}
 	for _, row := range l.outbox {
 		related := row.Turn != 0 && row.Turn == item.Turn || row.Turn == 0 && !row.Created.Before(item.At) && row.Message.Address == item.Event.Address
-		if !related || row.State != sessions.OutSent || !visible[row.Sent] {
+		// A row whose own delivery is in doubt because the daemon died right behind it has been seen all the same.
+		seen := row.State == sessions.OutSent && visible[row.Sent] || row.State == sessions.OutUnknown && texts[row.Message.Text.Plain]
+		if !related || !seen {
 			continue
 		}
 		if reason.MatchString(row.Message.Text.Body) {
