@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -131,13 +132,21 @@ func newWorld(t testing.TB, set map[string]string, plan ...string) *world {
 	return w
 }
 
+// ports counts the ports given out, from a start of this process's own.
+var ports atomic.Int64
+
+// freePort returns a port that no other life of this process gets and that lies below the range from which
+// the system takes ports for connections: it must stay free while the daemon is down between two starts.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+	const low, many = 12000, 20000
+	for range 1000 {
+		port := low + (os.Getpid()*997+int(ports.Add(1)))%many
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			return port, l.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, errors.New("no free port for the browser chat")
 }
 
 // close ends everything and, when something failed, tells the whole story.
