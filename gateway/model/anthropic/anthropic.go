@@ -124,26 +124,17 @@ func (m *Model) Info() model.Info { return m.info }
 // CloseIdleConnections closes pooled connections that no call uses.
 func (m *Model) CloseIdleConnections() { m.client.CloseIdleConnections() }
 
-// maxLearning bounds how often one call is made again because the model refused a field.
-const maxLearning = 4
-
 // Stream makes the call. See model.Model.
 func (m *Model) Stream(ctx context.Context, req model.Request, on func(model.Delta)) (model.Response, error) {
 	if on == nil {
 		on = func(model.Delta) {}
 	}
-	for range maxLearning {
-		answer, err := m.client.Post(ctx, m.url, m.header, m.body(req))
-		if err != nil {
-			var failed *model.Error
-			if errors.As(err, &failed) && m.learn(failed, req) {
-				continue
-			}
-			return model.Response{}, err
-		}
-		return m.read(ctx, answer, on)
+	answer, err := m.client.Ask(ctx, m.url, m.header, func() []byte { return m.body(req) },
+		func(refusal *model.Error) bool { return m.learn(refusal, req) })
+	if err != nil {
+		return model.Response{}, err
 	}
-	return model.Response{}, m.client.Errorf(model.BadRequest, "the server refuses every form of the request")
+	return m.read(ctx, answer, on)
 }
 
 // learn looks for a field in a refusal that can be written otherwise, and reports whether to call again.

@@ -126,6 +126,23 @@ type Answer struct {
 	eof    bool
 }
 
+// maxLearning bounds how often Ask makes one call because the server refused a field.
+const maxLearning = 4
+
+// Ask posts what body writes. When the server refuses it, learn looks at the refusal and reports whether body
+// now writes a form worth another try; Ask gives up after maxLearning forms. Errors are those of Post.
+func (c *Client) Ask(ctx context.Context, url string, header http.Header, body func() []byte, learn func(*model.Error) bool) (*Answer, error) {
+	for range maxLearning {
+		answer, err := c.Post(ctx, url, header, body())
+		var failed *model.Error
+		if err != nil && errors.As(err, &failed) && learn(failed) {
+			continue
+		}
+		return answer, err
+	}
+	return nil, c.Errorf(model.BadRequest, "the server refuses every form of the request")
+}
+
 // Post sends body as JSON and returns the answer, once its header says success. Every other outcome is a
 // *model.Error, or the cause of ctx when that ended.
 func (c *Client) Post(ctx context.Context, url string, header http.Header, body []byte) (*Answer, error) {
