@@ -65,6 +65,18 @@ func decodePost(body io.Reader, maxText int64) (post, error) {
 	return p, p.validate(maxText)
 }
 
+// accepting enters for a request that writes, which gets acceptWithin of Run's context. ok is false while the
+// adapter does not run; the request is answered then.
+func (a *Adapter) accepting(w http.ResponseWriter, r *http.Request) (ctx context.Context, sink platforms.Sink, leave func(), ok bool) {
+	run, sink, left, ok := a.enter()
+	if !ok {
+		a.unready(w, r)
+		return nil, nil, nil, false
+	}
+	ctx, cancel := context.WithTimeout(run, acceptWithin)
+	return ctx, sink, func() { cancel(); left() }, true
+}
+
 // postMessage takes a message: as JSON, or as a form whose part "message" is that JSON and whose parts
 // "file" are its files, in this order. It answers 200 once the message is accepted (P1).
 func (a *Adapter) postMessage(w http.ResponseWriter, r *http.Request) {
@@ -82,14 +94,11 @@ func (a *Adapter) postMessage(w http.ResponseWriter, r *http.Request) {
 		a.failBody(w, r, err)
 		return
 	}
-	run, sink, leave, ok := a.enter()
+	ctx, sink, leave, ok := a.accepting(w, r)
 	if !ok {
-		a.unready(w, r)
 		return
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(run, acceptWithin)
-	defer cancel()
 	seq, e, err := a.keep(ctx, chat, p, preferred(r))
 	if err != nil {
 		a.refuseMessage(w, r, err)
@@ -191,14 +200,11 @@ func (a *Adapter) retryMessage(w http.ResponseWriter, r *http.Request) {
 		a.failBody(w, r, badRequest("A message number is positive, not %q.", r.PathValue("seq")))
 		return
 	}
-	run, sink, leave, ok := a.enter()
+	ctx, sink, leave, ok := a.accepting(w, r)
 	if !ok {
-		a.unready(w, r)
 		return
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(run, acceptWithin)
-	defer cancel()
 	e, found, err := a.load(ctx, chat, seq)
 	switch {
 	case err != nil:
@@ -222,14 +228,11 @@ func (a *Adapter) postClick(w http.ResponseWriter, r *http.Request) {
 		a.failBody(w, r, err)
 		return
 	}
-	run, sink, leave, ok := a.enter()
+	ctx, sink, leave, ok := a.accepting(w, r)
 	if !ok {
-		a.unready(w, r)
 		return
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(run, acceptWithin)
-	defer cancel()
 	seq, err := parseSeq(c.Message)
 	if err != nil {
 		a.failBody(w, r, badRequest("A message number is positive, not %q.", shorten(string(c.Message), 80)))
