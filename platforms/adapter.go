@@ -141,6 +141,19 @@ type Traits struct {
 	EditInterval time.Duration
 	// CommandPrefix is how a person types a command here: "/" nearly everywhere.
 	CommandPrefix string
+	// ThreadCommandPrefix is the same inside a thread; empty is CommandPrefix. Slack delivers no "/" there.
+	ThreadCommandPrefix string
+	// AppendOnly: a growing answer is shown by appending, so each preview must begin with the one before it
+	// and no cursor may stand at its end.
+	AppendOnly bool
+}
+
+// PrefixIn returns how a person types a command at a place.
+func (t Traits) PrefixIn(at Address) string {
+	if at.Thread != "" && t.ThreadCommandPrefix != "" {
+		return t.ThreadCommandPrefix
+	}
+	return t.CommandPrefix
 }
 
 // The optional interfaces: an adapter has one by implementing it.
@@ -154,6 +167,12 @@ type (
 	Typist interface {
 		Typing(ctx context.Context, at Address) error
 		TypingEvery() time.Duration
+	}
+	// Narrator is a Typist whose sign of life can say in words what goes on ("reads report.txt"). text "" takes
+	// it off. Like Typing it is repeated while work goes on.
+	Narrator interface {
+		Typist
+		Narrate(ctx context.Context, at Address, text string) error
 	}
 	// Reactor puts emoji on a message, or takes ours off when emoji is "".
 	Reactor interface {
@@ -173,6 +192,20 @@ type (
 		// there.
 		Find(ctx context.Context, out Outgoing) (id MessageID, found bool, err error)
 	}
+	// Historian reads what was said at a place before a message, oldest first, at most limit entries; the turn
+	// asks when Message.Earlier is set.
+	Historian interface {
+		History(ctx context.Context, at Address, before MessageID, limit int) ([]Said, error)
+	}
+	// Directory lists the rooms that the account can write to and the people it knows, so that a person can
+	// name one. It pages through everything, within ctx.
+	Directory interface {
+		Rooms(ctx context.Context) ([]Room, error)
+	}
+	// Opener finds or makes the direct chat with a person.
+	Opener interface {
+		Open(ctx context.Context, user UserID) (Address, error)
+	}
 	// Handler is an adapter that lives on Herald's HTTP listener (the browser page, webhooks).
 	Handler interface {
 		// Routes returns patterns of net/http's ServeMux and what serves them. Called once before Run.
@@ -183,6 +216,30 @@ type (
 		Secrets() []string
 	}
 )
+
+// Said is one message of a place's past.
+type Said struct {
+	ID     MessageID
+	Sender User
+	Text   string
+	Own    bool // the bot's
+	At     time.Time
+}
+
+// Room is a place with a name, or a person.
+type Room struct {
+	// Address is where a message to it goes. It is empty for a person whose chat must be opened first.
+	Address Address
+	// User is set for a person.
+	User UserID
+	Type ChatType
+	// Name is what people call it, without "#" or "@". Aliases are further names (a handle beside a display name).
+	Name    string
+	Aliases []string
+	// Scope and Parent tell rooms of the same name apart.
+	Scope  ScopeID
+	Parent string
+}
 
 // CommandInfo is one entry of a platform's command menu.
 type CommandInfo struct {

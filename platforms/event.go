@@ -96,6 +96,8 @@ type User struct {
 	// Username is the platform's handle without "@", for allowlists that people write by hand.
 	Username string `json:"username,omitempty"`
 	IsBot    bool   `json:"is_bot,omitempty"`
+	// Roles are the ids of groups of people that the room's owner put the person in (Discord roles), for allowlists.
+	Roles []string `json:"roles,omitempty"`
 	// Language is the person's language tag where the platform tells, such as "de".
 	Language string `json:"language,omitempty"`
 }
@@ -106,6 +108,9 @@ type Message struct {
 	Text        string       `json:"text,omitempty"`
 	Attachments []Attachment `json:"attachments,omitempty"`
 	ReplyTo     *Quote       `json:"reply_to,omitempty"`
+	// Earlier is true when the place has messages that the core was never shown and that this one builds on: the
+	// first mention in the middle of a thread. The turn reads them through Historian, once.
+	Earlier bool `json:"earlier,omitempty"`
 }
 
 // Quote is the message that an inbound message answers.
