@@ -79,11 +79,12 @@ func (a *accounts) add(acc *account) {
 }
 
 // fail notes a platform that can't be made: it is named in the log and in health.
-func (a *accounts) fail(err error) {
+func (a *accounts) fail(name platforms.Name, err error) {
 	var se *platforms.StartError
 	if !errors.As(err, &se) {
 		se = &platforms.StartError{Err: err}
 	}
+	se.Account.Platform = name
 	a.mu.Lock()
 	a.failed[se.Account.Platform] = se
 	a.mu.Unlock()

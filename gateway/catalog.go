@@ -217,11 +217,14 @@ func (t todos) Save(ctx context.Context, session string, l todo.List) error {
 // secretNames returns the names of variables that must not reach commands: Herald's own, and whatever the
 // configuration treats as a secret.
 func secretNames(environ []string) []string {
+	prefixes := append(config.EnvPrefixes(), "HERALD_")
 	var out []string
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")
-		if strings.HasPrefix(name, "HERALD_") || strings.HasPrefix(name, "TELEGRAM_") {
-			out = append(out, name)
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(name, prefix) {
+				out = append(out, name)
+			}
 		}
 	}
 	return out

@@ -52,7 +52,9 @@ func TestConfig_EveryKeyIsUsed(t *testing.T) {
 			called[s.fn] = true
 		}
 	}
-	for _, s := range m.find(configPackage).selected() {
+	own := m.find(configPackage).selected()
+	reach(called, own)
+	for _, s := range own {
 		if called[s.inside] && s.inside != "" {
 			through[s.field] = true
 		}
@@ -64,6 +66,23 @@ func TestConfig_EveryKeyIsUsed(t *testing.T) {
 		}
 	}
 	require.Empty(t, unused, "these settings can be set and nobody reads them")
+}
+
+// reach adds to the called functions of a package those that they call there. A call of an interface's method is a
+// call of every method of that name.
+func reach(called map[string]bool, own []selection) {
+	for n := -1; n != len(called); {
+		n = len(called)
+		for _, s := range own {
+			method := s.inside[strings.LastIndexByte(s.inside, '.')+1:]
+			if s.inside != "" && called["("+configPackage+".Block)."+method] {
+				called[s.inside] = true
+			}
+			if called[s.inside] && s.inside != "" && s.fn != "" {
+				called[s.fn] = true
+			}
+		}
+	}
 }
 
 // module is every package of Herald, type-checked without its tests.
@@ -173,7 +192,7 @@ func (m *module) settings(t *testing.T) []string {
 	return slices.Compact(out)
 }
 
-// selection is one x.f: the field or the function it names, and the exported function of the package it stands in.
+// selection is one x.f: the field or the function it names, and the function of the package it stands in.
 type selection struct{ field, fn, inside string }
 
 // selected lists what a package reads. The left side of an assignment is no reading.
@@ -182,7 +201,7 @@ func (c *checked) selected() []selection {
 	for _, f := range c.files {
 		for _, d := range f.Decls {
 			inside := ""
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.IsExported() {
+			if fn, ok := d.(*ast.FuncDecl); ok {
 				inside = nameOf(c.info.Defs[fn.Name])
 			}
 			written := map[ast.Expr]bool{}

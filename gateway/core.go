@@ -18,7 +18,6 @@ import (
 	"herald/locales"
 	"herald/platforms"
 	"herald/platforms/format"
-	"herald/platforms/telegram"
 	"herald/platforms/web"
 	"herald/sessions"
 	"herald/sessions/lock"
@@ -48,41 +47,13 @@ func (g *Gateway) buildAccounts() error {
 		}
 		g.accounts.add(&account{adapter: adapter})
 	}
-	g.addTelegram(cfg)
+	g.addAccounts("")
 	if g.opt.Adapters != nil {
 		for _, adapter := range g.opt.Adapters(g.accounts) {
 			g.accounts.add(&account{adapter: adapter})
 		}
 	}
 	return nil
-}
-
-// addTelegram makes the Telegram adapter when it is on.
-func (g *Gateway) addTelegram(cfg *config.Config) {
-	if !cfg.Platforms.Telegram.On() {
-		return
-	}
-	adapter, err := g.newTelegram(cfg)
-	if err != nil {
-		g.accounts.fail(err)
-		return
-	}
-	t := cfg.Platforms.Telegram
-	acc := &account{adapter: adapter, lockName: "telegram-bot-token", identity: t.Token.Reveal()}
-	if t.WebhookURL != "" {
-		acc.port, acc.portKey = t.WebhookPort, "platforms.telegram.webhook_port"
-	}
-	g.accounts.add(acc)
-}
-
-// restartAccounts starts the adapters of these platforms anew with the configuration that is in force; ""
-// stands for all that can be.
-func (g *Gateway) restartAccounts(names map[platforms.Name]bool) {
-	if names["telegram"] || names[""] {
-		g.accounts.remove("telegram")
-		g.addTelegram(g.cfg())
-		g.setCommands()
-	}
 }
 
 // setCommands gives the command menu to every platform that has one.
@@ -105,34 +76,19 @@ func (g *Gateway) newWeb(cfg *config.Config) (platforms.Adapter, error) {
 	})
 }
 
-func (g *Gateway) newTelegram(cfg *config.Config) (platforms.Adapter, error) {
-	t := cfg.Platforms.Telegram
-	limit, files := t.RateLimit.On, ""
-	if t.LocalMode {
-		files = t.LocalRoot
-	}
-	return telegram.New(telegram.Options{
-		Token: t.Token.Reveal(), BaseURL: t.BaseURL, FileURL: t.BaseFileURL, LocalRoot: files, Proxy: t.Proxy.Reveal(),
-		IgnoreProxyEnv: !cfg.Gateway.TrustEnv, FallbackIPs: t.FallbackIPs, ConnectTimeout: cfg.Gateway.ConnectTimeout, FreeChats: t.FreeResponseChats,
-		WebhookURL: t.WebhookURL, WebhookSecret: t.WebhookSecret.Reveal(), RequireMention: t.RequireMention,
-		MentionPatterns: t.MentionPatterns, ExclusiveBotMentions: &t.ExclusiveBots, BotsRequireMention: t.BotsRequireMention,
-		IgnoredThreads: t.IgnoredThreads, ObserveUnmentioned: t.Observe, AllowedChats: t.AllowedChats, GuestMode: t.GuestMode,
-		Reactions: t.Reactions, MaxCommands: t.MaxCommands, DisableLinkPreviews: t.NoLinkPreviews, RateLimit: &limit,
-		PollTimeout: t.PollTimeout, Log: g.log, Metrics: g.metrics.Adapter("telegram"),
-	})
-}
-
 // policyOf maps the configuration to who may talk.
 func policyOf(cfg *config.Config) access.Policy {
 	p := access.Policy{AllowedUsers: cfg.AllowedUsers, AllowAllUsers: cfg.AllowAllUsers, UnauthorizedDM: cfg.UnauthorizedDM,
 		Platforms: map[platforms.Name]access.PlatformPolicy{}}
-	if t := cfg.Platforms.Telegram; t.On() {
-		pp := platformPolicy(t.Platform)
-		pp.GuestMode = t.GuestMode
-		p.Platforms["telegram"] = pp
-	}
-	if w := cfg.Platforms.Web; w.On() {
-		p.Platforms["web"] = platformPolicy(w.Platform)
+	for _, b := range cfg.Platforms.Blocks() {
+		if !b.On() {
+			continue
+		}
+		pp := platformPolicy(b.Shared())
+		if guests, ok := b.Block.(config.Guests); ok {
+			pp.GuestMode = guests.Guests()
+		}
+		p.Platforms[platforms.Name(b.Name)] = pp
 	}
 	return p
 }
@@ -148,12 +104,10 @@ func platformPolicy(p config.Platform) access.PlatformPolicy {
 
 // platform returns the shared settings of a platform.
 func (g *Gateway) platform(name platforms.Name) config.Platform {
-	cfg := g.cfg()
-	switch name {
-	case "telegram":
-		return cfg.Platforms.Telegram.Platform
-	case "web":
-		return cfg.Platforms.Web.Platform
+	for _, b := range g.cfg().Platforms.Blocks() {
+		if b.Name == string(name) {
+			return b.Shared()
+		}
 	}
 	return config.Default().Platforms.Web.Platform
 }

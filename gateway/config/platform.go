@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // knownPlatforms are the names that may stand below display.platforms and the like.
 var knownPlatforms = [...]string{"web", "telegram", "slack", "signal", "teams", "discord", "webhook", "api_server"}
@@ -9,6 +12,40 @@ var knownPlatforms = [...]string{"web", "telegram", "slack", "signal", "teams", 
 type Platforms struct {
 	Web      Web      `yaml:"web" doc:"the browser chat" reload:"restart"`
 	Telegram Telegram `yaml:"telegram" name:"TELEGRAM" doc:"Telegram bots"`
+}
+
+// Block is the configuration of one platform.
+type Block interface {
+	// Shared returns what all platforms have.
+	Shared() Platform
+	// On reports whether the platform is to be started.
+	On() bool
+}
+
+// NamedBlock is a block with the platform's name.
+type NamedBlock struct {
+	Name string
+	Block
+}
+
+// Blocks returns the blocks of all platforms, each name once, in a fixed order.
+func (p Platforms) Blocks() []NamedBlock {
+	return []NamedBlock{
+		{"web", p.Web},
+		{"telegram", p.Telegram},
+	}
+}
+
+// Guests is a Block that answers people outside allowed_chats under conditions of its own.
+type Guests interface{ Guests() bool }
+
+// EnvPrefixes returns what the names of all platforms' environment variables begin with.
+func EnvPrefixes() []string {
+	var out []string
+	for _, name := range knownPlatforms {
+		out = append(out, strings.ToUpper(name)+"_")
+	}
+	return out
 }
 
 // Platform is what every platform's block has (spec gateway 2.0, 3.1, 3.3). Lists of people hold platform ids.
@@ -43,6 +80,17 @@ type Platform struct {
 	BotsRequireMention bool     `yaml:"bots_require_mention" default:"true" doc:"a bot that may talk must speak to us, even where people need not"`
 }
 
+// Shared implements Block.
+func (p Platform) Shared() Platform { return p }
+
+// on is whether a platform is to be started that has its credentials or not.
+func (p Platform) on(credentials bool) bool {
+	if p.Enabled != nil {
+		return *p.Enabled
+	}
+	return credentials
+}
+
 // Texts and Channels are keyed by the platform's own chat or thread id.
 type (
 	Texts    map[string]string
@@ -73,7 +121,7 @@ type Web struct {
 }
 
 // On reports whether the browser chat is served: yes, unless it is switched off.
-func (w Web) On() bool { return w.Enabled == nil || *w.Enabled }
+func (w Web) On() bool { return w.on(true) }
 
 // Telegram is spec gateway 2.5.
 type Telegram struct {
@@ -99,9 +147,7 @@ type Telegram struct {
 }
 
 // On reports whether Telegram is to be started: enabled, or not set and a token is there.
-func (t Telegram) On() bool {
-	if t.Enabled != nil {
-		return *t.Enabled
-	}
-	return t.Token.IsSet()
-}
+func (t Telegram) On() bool { return t.on(t.Token.IsSet()) }
+
+// Guests implements Guests.
+func (t Telegram) Guests() bool { return t.GuestMode }

@@ -10,9 +10,9 @@ import (
 func (c *Config) validate(r *Report) {
 	c.validateHTTP(r)
 	c.validateTelegram(r)
-	for name, p := range map[string]Platform{"web": c.Platforms.Web.Platform, "telegram": c.Platforms.Telegram.Platform} {
-		for id, o := range p.ChannelOverrides {
-			if key := "platforms." + name + ".channel_overrides." + id; o.Provider != "" && o.Model == "" {
+	for _, p := range c.Platforms.Blocks() {
+		for id, o := range p.Shared().ChannelOverrides {
+			if key := "platforms." + p.Name + ".channel_overrides." + id; o.Provider != "" && o.Model == "" {
 				r.errorf(key+".model", r.Origin(key+".provider"), "is missing: provider %q needs the model's name there", o.Provider)
 			}
 		}
