@@ -2,6 +2,9 @@ module herald
 
 go 1.26.0
 
+// Packages of the test oracles; some bring Go files along.
+ignore ./platforms/platformtest/oracle/node_modules
+
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c
 	github.com/anthropics/anthropic-sdk-go/v2 v2.15.0
