@@ -25,6 +25,7 @@ var layers = map[string][]string{
 	"gateway/admin":      {"gateway/model", "sessions", "platforms", "tools"},
 	"platforms":          {},
 	"platforms/format":   {"platforms"},
+	"platforms/fetch":    {},
 	"platforms/telegram": {"platforms"},
 	"platforms/web":      {"platforms"},
 	"sessions":           {"platforms"},
