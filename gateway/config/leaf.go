@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"herald/platforms/fetch"
 )
 
 // badValue is why a text is no value for a key. Its text says what is allowed, never what the value was.
@@ -227,6 +229,10 @@ func check(name, s string) (string, error) {
 		n, nerr := strconv.Atoi(port)
 		if err != nil || nerr != nil || n < 0 || n > 65535 || strings.ContainsAny(host, " /\x00") {
 			return "", badValue{"host:port such as 127.0.0.1:7878"}
+		}
+	case "server":
+		if fetch.CheckAllow(s) != nil {
+			return "", badValue{"a host, host:port, or URL such as http://files.internal:9000"}
 		}
 	case "abspath":
 		if strings.HasPrefix(s, "~/") {

@@ -111,6 +111,12 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
+// CheckAllow reports why an entry can't stand in Options.Allow.
+func CheckAllow(entry string) error {
+	_, err := placesOf(entry)
+	return err
+}
+
 // placesOf reads one entry of Options.Allow.
 func placesOf(entry string) ([]string, error) {
 	text := strings.TrimSpace(entry)
