@@ -15,7 +15,7 @@ import (
 
 	"herald/gateway/config"
 	"herald/gateway/model/modeltest"
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 // A model that misbehaves costs one answer and is told in words; the next message is answered.
@@ -157,7 +157,7 @@ func TestBadInput_HugeWebhook(t *testing.T) {
 		return resp.StatusCode
 	}
 	const secret = "a-secret-of-the-house-tests"
-	h.tg.AddChat(platformtest.TelegramChat{ID: 7})
+	h.tg.AddChat(telegramtest.Chat{ID: 7})
 	h.until("the webhook is open", func() bool { return post(1, "first", secret) == http.StatusOK })
 	h.await(7, "re: first")
 	require.Equal(t, http.StatusUnauthorized, post(2, "forged", "another"))
@@ -170,7 +170,7 @@ func TestBadInput_HugeWebhook(t *testing.T) {
 // A file's name can't lead out of the media folder.
 func TestBadInput_FileNameThatClimbs(t *testing.T) {
 	h := start(t, echo())
-	h.tg.Write(platformtest.TelegramPost{Chat: 7, Text: "look", Files: []platformtest.TelegramFile{
+	h.tg.Write(telegramtest.Post{Chat: 7, Text: "look", Files: []telegramtest.File{
 		{Kind: "document", Name: "../../../../../../../../tmp/herald-climbed-too.txt", MIME: "text/plain", Body: []byte("I climb")}}})
 	m := h.await(7, "re: look")
 	require.NoFileExists(t, "/tmp/herald-climbed-too.txt")
@@ -190,7 +190,7 @@ func TestBadInput_FileNameThatClimbs(t *testing.T) {
 // A file over the limit is named with the reason, and the message is answered all the same.
 func TestBadInput_FileOverTheLimit(t *testing.T) {
 	h := start(t, echo(), func(h *house) { h.set["gateway.max_inbound_media_bytes"] = "1KiB" })
-	h.tg.Write(platformtest.TelegramPost{Chat: 7, Text: "look", Files: []platformtest.TelegramFile{
+	h.tg.Write(telegramtest.Post{Chat: 7, Text: "look", Files: []telegramtest.File{
 		{Kind: "document", Name: "big.txt", MIME: "text/plain", Body: []byte(strings.Repeat("x", 5000))}}})
 	h.await(7, "re: look")
 	notice := h.await(7, "big.txt")

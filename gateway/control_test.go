@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/gateway/model/modeltest"
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 // answeredAfter makes somebody write a command and returns how long it took until the bot's answer with part was
@@ -53,7 +53,7 @@ func TestControl_AnswersWhileEverythingHangs(t *testing.T) {
 	chats := map[int64]string{7: "use a tool", 8: "think", 9: "stream"}
 	for chat := range chats {
 		// The chat's answers hang in the network: the platform takes the request and says nothing.
-		h.tg.Break(platformtest.TelegramFault{Method: "sendMessage", Chat: chat, Trouble: platformtest.HangBefore})
+		h.tg.Break(telegramtest.Fault{Method: "sendMessage", Chat: chat, Trouble: telegramtest.HangBefore})
 	}
 	for chat := range chats {
 		h.tg.Say(chat, "quick")

@@ -13,7 +13,7 @@ import (
 
 	"herald/gateway/model"
 	"herald/gateway/model/modeltest"
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 	"herald/sessions"
 )
 
@@ -215,12 +215,12 @@ func TestDelivery_UnknownOutcomeIsSurfacedOnceAndShownAgainOnRequest(t *testing.
 	h := start(t, echo())
 	h.tg.Say(7, "warm up")
 	h.await(7, "re: warm up")
-	h.tg.Break(platformtest.TelegramFault{Method: "sendMessage", Trouble: platformtest.ResetAfter})
+	h.tg.Break(telegramtest.Fault{Method: "sendMessage", Trouble: telegramtest.ResetAfter})
 	h.tg.Say(7, "fragile")
 	notice := h.await(7, "I can't tell whether my last message arrived")
 	require.Equal(t, 1, h.count(7, "re: fragile"))
 	require.Len(t, notice.Buttons, 1)
-	person := platformtest.TelegramUser{ID: 7}
+	person := telegramtest.User{ID: 7}
 	h.tg.Press(7, notice.ID, notice.Buttons[0][0].Data, person)
 	h.await(7, "This may be a duplicate")
 	require.Equal(t, 2, h.count(7, "re: fragile"), "it is repeated only because the person asked")
@@ -234,7 +234,7 @@ func TestDelivery_WaitsForRetryAfter(t *testing.T) {
 	h := start(t, echo())
 	h.tg.Say(7, "warm up")
 	h.await(7, "re: warm up")
-	h.tg.Break(platformtest.TelegramFault{Method: "sendMessage", Trouble: platformtest.AnswerStatus, Status: 429, RetryAfter: time.Second})
+	h.tg.Break(telegramtest.Fault{Method: "sendMessage", Trouble: telegramtest.AnswerStatus, Status: 429, RetryAfter: time.Second})
 	h.tg.Say(7, "patience")
 	h.await(7, "re: patience")
 	require.Empty(t, h.tg.Violations())
@@ -282,7 +282,7 @@ func TestClarify_AsksWithButtonsAndTakesTheAnswer(t *testing.T) {
 	h.tg.Say(7, "ask me")
 	q := h.await(7, "Which colour?")
 	require.Len(t, q.Buttons, 2)
-	_, ok := h.tg.Press(7, q.ID, q.Buttons[1][0].Data, platformtest.TelegramUser{ID: 7})
+	_, ok := h.tg.Press(7, q.ID, q.Buttons[1][0].Data, telegramtest.User{ID: 7})
 	require.True(t, ok)
 	m := h.await(7, "you said")
 	require.Contains(t, m.Text, "blue")
@@ -315,7 +315,7 @@ func TestClarify_SurvivesARestart(t *testing.T) {
 	h.run()
 	h.untilStatus(7, "Waiting for your answer")
 	require.Equal(t, 1, h.count(7, "Which colour?"))
-	h.tg.Press(7, q.ID, q.Buttons[0][0].Data, platformtest.TelegramUser{ID: 7})
+	h.tg.Press(7, q.ID, q.Buttons[0][0].Data, telegramtest.User{ID: 7})
 	h.await(7, "red")
 	h.await(7, "you said")
 }

@@ -14,7 +14,7 @@ import (
 	"herald/gateway/admin"
 	"herald/gateway/config"
 	"herald/gateway/model/modeltest"
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 // get asks the daemon's own HTTP server.
@@ -80,7 +80,7 @@ func (h *house) inbox() map[string]int {
 func TestHealth_DeafAndBack(t *testing.T) {
 	h := start(t, echo(), func(h *house) { h.set["platforms.telegram.poll_timeout"] = "1s" })
 	h.until("all is ready", func() bool { return h.ready().Ready })
-	h.tg.Break(platformtest.TelegramFault{Method: "getUpdates", Trouble: platformtest.HangBefore, Times: -1})
+	h.tg.Break(telegramtest.Fault{Method: "getUpdates", Trouble: telegramtest.HangBefore, Times: -1})
 	h.until("the account is told as deaf", func() bool { return account(h.ready(), "telegram").State == "deaf" })
 	r := h.ready()
 	require.False(t, r.Ready)
@@ -110,7 +110,7 @@ func TestHealth_ServiceGone(t *testing.T) {
 // P13: nothing of a stranger starts anything: no message, command, button or reaction. P7: each is counted, logged,
 // and kept with its reason.
 func TestHealth_StrangersStartNothing(t *testing.T) {
-	stranger := platformtest.TelegramUser{ID: 666, FirstName: "Mallory"}
+	stranger := telegramtest.User{ID: 666, FirstName: "Mallory"}
 	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
 		if text, ok := r.ToolResult(); ok {
 			return modeltest.Text("you said " + text)
@@ -178,7 +178,7 @@ func TestHealth_EveryDropIsVisible(t *testing.T) {
 	})
 	h.tg.Say(8, "hello")
 	hello := h.await(8, "re: hello")
-	h.tg.React(8, hello.ID, "", "👍", platformtest.TelegramUser{})
+	h.tg.React(8, hello.ID, "", "👍", telegramtest.User{})
 	h.until("the reaction is dropped", func() bool { return strings.Contains(h.log.String(), "reactions start nothing here") })
 	said := h.tg.Say(8, "teh")
 	h.await(8, "re: teh")

@@ -16,7 +16,7 @@ import (
 	"herald/gateway"
 	"herald/gateway/config"
 	"herald/gateway/model/modeltest"
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 	"herald/sessions/sqlite"
 	"herald/tools/redact"
 )
@@ -30,7 +30,7 @@ const botToken = "4242:a-token-of-the-house-tests-00000"
 type house struct {
 	t    *testing.T
 	home string
-	tg   *platformtest.Telegram
+	tg   *telegramtest.Server
 	base string
 	llm  *modeltest.Script
 	api  *modeltest.Server
@@ -65,7 +65,7 @@ func (l *logs) String() string {
 // build makes a house that is not started yet.
 func build(t *testing.T, script *modeltest.Script) *house {
 	h := &house{t: t, home: t.TempDir(), llm: script, log: &logs{}, set: map[string]string{}}
-	h.tg = platformtest.NewTelegram(platformtest.TelegramOptions{Token: botToken})
+	h.tg = telegramtest.New(telegramtest.Options{Token: botToken})
 	base, err := h.tg.Start()
 	require.NoError(t, err)
 	h.base = base
@@ -174,9 +174,9 @@ func (h *house) texts(chat int64) []string {
 }
 
 // await returns the bot's first message in a chat that contains part.
-func (h *house) await(chat int64, part string) platformtest.TelegramMessage {
+func (h *house) await(chat int64, part string) telegramtest.Message {
 	h.t.Helper()
-	var found platformtest.TelegramMessage
+	var found telegramtest.Message
 	h.until(fmt.Sprintf("chat %d shows %q; it shows %q", chat, part, h.texts(chat)), func() bool {
 		for _, m := range h.tg.Visible(chat) {
 			if m.Bot && strings.Contains(m.Text, part) {

@@ -10,22 +10,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/gateway/model/modeltest"
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 const forum = int64(-1001)
 
 var (
-	ann = platformtest.TelegramUser{ID: 7001, FirstName: "Ann", Username: "ann"}
-	bob = platformtest.TelegramUser{ID: 7002, FirstName: "Bob", Username: "bob"}
+	ann = telegramtest.User{ID: 7001, FirstName: "Ann", Username: "ann"}
+	bob = telegramtest.User{ID: 7002, FirstName: "Bob", Username: "bob"}
 )
 
 // inGroups lets everybody talk in every group.
 func inGroups(h *house) { h.set["platforms.telegram.group_allow_from"] = "*" }
 
 // post makes somebody write into a topic of a chat.
-func (h *house) post(chat int64, thread int, who platformtest.TelegramUser, text string) int {
-	return h.tg.Write(platformtest.TelegramPost{Chat: chat, Thread: thread, From: who, Text: text})[0]
+func (h *house) post(chat int64, thread int, who telegramtest.User, text string) int {
+	return h.tg.Write(telegramtest.Post{Chat: chat, Thread: thread, From: who, Text: text})[0]
 }
 
 // elsewhere returns the bot's messages in a chat that are not in a topic.
@@ -82,7 +82,7 @@ func TestPlaces_EverythingOfATopicStaysInIt(t *testing.T) {
 	h.await(forum, "Answer: blue")
 	h.until("the answer is used", func() bool { return h.count(forum, "after the tool:") == 2 })
 
-	h.tg.Break(platformtest.TelegramFault{Method: "sendMessage", Trouble: platformtest.ResetAfter})
+	h.tg.Break(telegramtest.Fault{Method: "sendMessage", Trouble: telegramtest.ResetAfter})
 	h.post(forum, topic, ann, "fragile")
 	h.await(forum, "I can't tell whether my last message arrived")
 	require.Empty(t, h.elsewhere(forum, topic))

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/gateway/model/modeltest"
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 // configure writes the house's config.yaml as an editor does.
@@ -72,30 +72,30 @@ func TestReload_BusyMode(t *testing.T) {
 // A key of an adapter starts that platform anew; a bad file changes nothing; a key that needs a restart waits for it.
 func TestReload_AdapterBadFileAndRestart(t *testing.T) {
 	h := start(t, echo(), func(h *house) { h.set["platforms.telegram.group_allow_from"] = "*" })
-	h.tg.AddChat(platformtest.TelegramChat{ID: -50, Type: "group", Title: "room"})
-	h.tg.Write(platformtest.TelegramPost{Chat: -50, Text: "all of you"})
+	h.tg.AddChat(telegramtest.Chat{ID: -50, Type: "group", Title: "room"})
+	h.tg.Write(telegramtest.Post{Chat: -50, Text: "all of you"})
 	h.await(-50, "all of you")
 
 	h.configure("platforms: {telegram: {require_mention: true, free_response_channels: ['-51']}}")
 	h.reloaded("platforms.telegram.require_mention", 1)
 	h.until("the new adapter has come", func() bool { return h.tg.Calls("getMe") == 2 })
-	h.tg.AddChat(platformtest.TelegramChat{ID: -51, Type: "group", Title: "free room"})
-	h.tg.Write(platformtest.TelegramPost{Chat: -50, Text: "not for the bot"})
-	h.tg.Write(platformtest.TelegramPost{Chat: -51, Text: "free"})
+	h.tg.AddChat(telegramtest.Chat{ID: -51, Type: "group", Title: "free room"})
+	h.tg.Write(telegramtest.Post{Chat: -50, Text: "not for the bot"})
+	h.tg.Write(telegramtest.Post{Chat: -51, Text: "free"})
 	h.await(-51, "free")
 	require.Zero(t, h.count(-50, "not for the bot"))
 
 	h.configure("platforms: {telegram: {require_mention: maybe}}")
 	h.until("the log tells of the bad file", func() bool { return strings.Contains(h.log.String(), "the old one stays in force") })
-	h.tg.Write(platformtest.TelegramPost{Chat: -50, Text: "still not for the bot"})
-	h.tg.Write(platformtest.TelegramPost{Chat: -51, Text: "still free"})
+	h.tg.Write(telegramtest.Post{Chat: -50, Text: "still not for the bot"})
+	h.tg.Write(telegramtest.Post{Chat: -51, Text: "still free"})
 	h.await(-51, "still free")
 	require.Zero(t, h.count(-50, "still not"))
 
 	h.configure("platforms: {telegram: {require_mention: true, free_response_channels: ['-51']}}\ngroup_sessions_per_user: false\nstreaming: {enabled: false}")
 	h.reloaded("group_sessions_per_user", 1)
 	require.Contains(t, h.log.String(), "needs a restart of Herald")
-	h.tg.Write(platformtest.TelegramPost{Chat: -51, Text: "of another person", From: platformtest.TelegramUser{ID: 77, FirstName: "Bob"}})
+	h.tg.Write(telegramtest.Post{Chat: -51, Text: "of another person", From: telegramtest.User{ID: 77, FirstName: "Bob"}})
 	h.await(-51, "of another person")
 	requests := h.llm.Requests()
 	require.Len(t, requests[len(requests)-1].Messages, 1, "P6: people of a group stay apart until the restart")

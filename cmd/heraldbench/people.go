@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 // tokenPattern finds the marks that tie a reply to its question. All have the same number of digits, so they
@@ -34,7 +34,7 @@ type question struct {
 
 // people write to the bot through a fake Telegram and time the replies.
 type people struct {
-	tg *platformtest.Telegram
+	tg *telegramtest.Server
 
 	mu     sync.Mutex
 	asked  map[string]*question
@@ -43,7 +43,7 @@ type people struct {
 	other  map[int64]chan struct{}
 }
 
-func newPeople(tg *platformtest.Telegram) *people {
+func newPeople(tg *telegramtest.Server) *people {
 	p := &people{tg: tg, asked: map[string]*question{}, next: 10_000_000, other: map[int64]chan struct{}{}}
 	tg.Watch(p.saw)
 	return p
@@ -80,7 +80,7 @@ func (p *people) forget(questions ...*question) {
 }
 
 // saw notes what the bot did. It runs with the fake locked.
-func (p *people) saw(a platformtest.TelegramAct) {
+func (p *people) saw(a telegramtest.Act) {
 	if a.Verb != "send" && a.Verb != "edit" {
 		return
 	}

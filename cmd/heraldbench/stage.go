@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"herald/gateway/model/modeltest"
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 const (
@@ -34,7 +34,7 @@ type stage struct {
 	listen string // the daemon's own HTTP address
 	limit  time.Duration
 
-	tg     *platformtest.Telegram
+	tg     *telegramtest.Server
 	server *http.Server
 	api    *modeltest.Server
 	client *http.Client
@@ -55,7 +55,7 @@ func newStage(line, logPath string, limit time.Duration) (*stage, error) {
 		return nil, err
 	}
 	s := &stage{home: home, limit: limit, brain: &brain{}, client: &http.Client{Timeout: 10 * time.Second}}
-	s.tg = platformtest.NewTelegram(platformtest.TelegramOptions{Token: botToken, Keep: kept})
+	s.tg = telegramtest.New(telegramtest.Options{Token: botToken, Keep: kept})
 	s.people = newPeople(s.tg)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

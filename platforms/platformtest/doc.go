@@ -1,8 +1,8 @@
-// Package platformtest holds what platforms are tested with: the conformance suite that every adapter
-// passes (Run), the recording sink it feeds (Sink), and fake servers that speak a platform's own protocol
-// (Telegram). The fakes are plain http.Handlers, so that benchmarks and end-to-end tests of the real
-// binary can use them too.
+// Package platformtest holds what platforms are tested with: the conformance suite that every adapter passes (Run)
+// and the recording sink it feeds (Sink). Each platform's fake server has a package of its own below this one
+// (telegramtest, slacktest, ...); what they share of a network that goes wrong is in faults, and oracle runs clients
+// that others wrote against them.
 //
-// A fake answers as the real service does, its error texts included, and can be told to misbehave as
-// networks and services do. It knows the protocol and nothing of Herald's adapters.
+// A fake is a plain http.Handler that answers as the real service does, its error texts included, and can be told to
+// misbehave as networks and services do. It knows the protocol and nothing of Herald's adapters.
 package platformtest

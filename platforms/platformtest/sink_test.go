@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,7 +35,7 @@ func TestSink(t *testing.T) {
 	require.ErrorIs(t, s.Accept(ctx, event("3")), context.Canceled)
 	done := make(chan error, 1)
 	go func() { done <- s.Accept(t.Context(), event("3")) }()
-	waitFor(t, func() bool { return len(s.Offered()) == 6 })
+	require.Eventually(t, func() bool { return len(s.Offered()) == 6 }, 10*time.Second, time.Millisecond)
 	require.Len(t, s.Events(), 2)
 	release()
 	release()

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/platforms"
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 // echo answers every message at once, with nothing between: what is measured is the adapter alone.
@@ -26,14 +26,14 @@ func (e *echo) Accept(_ context.Context, events ...platforms.Event) error {
 
 // BenchmarkRoundTrip is one message in and one reply out, against the fake server in the same process.
 func BenchmarkRoundTrip(b *testing.B) {
-	fake := platformtest.NewTelegram(platformtest.TelegramOptions{Keep: 100})
+	fake := telegramtest.New(telegramtest.Options{Keep: 100})
 	url, err := fake.Start()
 	require.NoError(b, err)
 	defer fake.Close()
 	a, err := New(Options{Token: testToken, BaseURL: url, RateLimit: new(bool)})
 	require.NoError(b, err)
 	replies := make(chan struct{}, 1)
-	fake.Watch(func(act platformtest.TelegramAct) {
+	fake.Watch(func(act telegramtest.Act) {
 		if act.Verb == "send" {
 			replies <- struct{}{}
 		}

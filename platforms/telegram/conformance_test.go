@@ -9,6 +9,7 @@ import (
 
 	"herald/platforms"
 	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 const testToken = "4242:AAH-super-secret_part"
@@ -20,7 +21,7 @@ func TestAdapter_Conformance(t *testing.T) {
 
 // world is a fake Bot API server with a person, a group and a forum.
 type world struct {
-	fake  *platformtest.Telegram
+	fake  *telegramtest.Server
 	url   string
 	topic int
 	query string
@@ -35,14 +36,14 @@ const (
 func newWorld(t *testing.T) platformtest.World { return startWorld(t) }
 
 func startWorld(t *testing.T) *world {
-	w := &world{fake: platformtest.NewTelegram(platformtest.TelegramOptions{Token: testToken})}
+	w := &world{fake: telegramtest.New(telegramtest.Options{Token: testToken})}
 	var err error
 	w.url, err = w.fake.Start()
 	require.NoError(t, err)
 	t.Cleanup(w.fake.Close)
-	w.fake.AddChat(platformtest.TelegramChat{ID: person, Type: "private", FirstName: "Pat", LastName: "Doe", Username: "pat"})
-	w.fake.AddChat(platformtest.TelegramChat{ID: group, Type: "supergroup", Title: "Team"})
-	w.fake.AddChat(platformtest.TelegramChat{ID: forum, Type: "supergroup", Title: "Forum", IsForum: true})
+	w.fake.AddChat(telegramtest.Chat{ID: person, Type: "private", FirstName: "Pat", LastName: "Doe", Username: "pat"})
+	w.fake.AddChat(telegramtest.Chat{ID: group, Type: "supergroup", Title: "Team"})
+	w.fake.AddChat(telegramtest.Chat{ID: forum, Type: "supergroup", Title: "Forum", IsForum: true})
 	w.topic = w.fake.AddTopic(forum, "Plans")
 	return w
 }
@@ -89,12 +90,12 @@ func (w *world) Say(p platformtest.Place, text string) platforms.MessageID {
 	if p.Type != platforms.DM {
 		text = "@herald_test_bot " + text
 	}
-	return id(w.fake.Write(platformtest.TelegramPost{Chat: chat, Thread: thread, Text: text})[0])
+	return id(w.fake.Write(telegramtest.Post{Chat: chat, Thread: thread, Text: text})[0])
 }
 
 func (w *world) SayFile(p platformtest.Place, name, mime string, body []byte, caption string) platforms.MessageID {
 	chat, thread := w.where(p)
-	return id(w.fake.Write(platformtest.TelegramPost{Chat: chat, Thread: thread, Text: caption, Files: []platformtest.TelegramFile{{Kind: "document", Name: name, MIME: mime, Body: body}}})[0])
+	return id(w.fake.Write(telegramtest.Post{Chat: chat, Thread: thread, Text: caption, Files: []telegramtest.File{{Kind: "document", Name: name, MIME: mime, Body: body}}})[0])
 }
 
 func (w *world) Rewrite(p platformtest.Place, message platforms.MessageID, text string) {
@@ -104,7 +105,7 @@ func (w *world) Rewrite(p platformtest.Place, message platforms.MessageID, text 
 
 func (w *world) React(p platformtest.Place, message platforms.MessageID, emoji string) {
 	chat, _ := w.where(p)
-	w.fake.React(chat, number(message), "", emoji, platformtest.TelegramUser{})
+	w.fake.React(chat, number(message), "", emoji, telegramtest.User{})
 }
 
 func (w *world) Press(p platformtest.Place, message platforms.MessageID, label string) {
@@ -113,7 +114,7 @@ func (w *world) Press(p platformtest.Place, message platforms.MessageID, label s
 	for _, row := range m.Buttons {
 		for _, b := range row {
 			if b.Text == label {
-				w.query, _ = w.fake.Press(chat, m.ID, b.Data, platformtest.TelegramUser{})
+				w.query, _ = w.fake.Press(chat, m.ID, b.Data, telegramtest.User{})
 			}
 		}
 	}
@@ -163,22 +164,22 @@ func (w *world) Redeliver() bool {
 }
 
 func (w *world) Break(trouble platformtest.Trouble) bool {
-	f := platformtest.TelegramFault{}
+	f := telegramtest.Fault{}
 	switch trouble {
 	case platformtest.RateRefused:
-		f.Trouble, f.Status, f.RetryAfter = platformtest.AnswerStatus, 429, time.Second
+		f.Trouble, f.Status, f.RetryAfter = telegramtest.AnswerStatus, 429, time.Second
 	case platformtest.ServerError:
-		f.Trouble, f.Status = platformtest.AnswerStatus, 502
+		f.Trouble, f.Status = telegramtest.AnswerStatus, 502
 	case platformtest.CutBefore:
-		f.Trouble = platformtest.ResetBefore
+		f.Trouble = telegramtest.ResetBefore
 	case platformtest.CutAfter:
-		f.Trouble = platformtest.ResetAfter
+		f.Trouble = telegramtest.ResetAfter
 	case platformtest.SilentBefore:
-		f.Trouble = platformtest.HangBefore
+		f.Trouble = telegramtest.HangBefore
 	case platformtest.SilentAfter:
-		f.Trouble = platformtest.HangAfter
+		f.Trouble = telegramtest.HangAfter
 	case platformtest.BrokenAnswer:
-		f.Trouble = platformtest.HalfBody
+		f.Trouble = telegramtest.HalfBody
 	case platformtest.Unreachable:
 		w.fake.Shut()
 		return true
@@ -195,7 +196,7 @@ func (w *world) Heal() {
 }
 
 func (w *world) Deafen() bool {
-	w.fake.Break(platformtest.TelegramFault{Trouble: platformtest.HangBefore, Method: "getUpdates", Times: -1})
+	w.fake.Break(telegramtest.Fault{Trouble: telegramtest.HangBefore, Method: "getUpdates", Times: -1})
 	return w.fake.Cut() == nil
 }
 

@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/platforms"
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 func TestFetch_TooBigNamesTheLimit(t *testing.T) {
 	w, a := sender(t, nil)
-	w.fake.Break(platformtest.TelegramFault{Trouble: platformtest.AnswerStatus, Method: "getFile", Status: 400, Description: "Bad Request: file is too big"})
+	w.fake.Break(telegramtest.Fault{Trouble: telegramtest.AnswerStatus, Method: "getFile", Status: 400, Description: "Bad Request: file is too big"})
 	err := a.Fetch(t.Context(), platforms.Attachment{Name: "film.mp4", Ref: "f"}, 1<<30, io.Discard)
 	require.ErrorContains(t, err, "film.mp4")
 	require.ErrorContains(t, err, "20 MB")
@@ -38,12 +38,12 @@ func TestFetch_LocalMode(t *testing.T) {
 	require.NoError(t, os.WriteFile(outside, []byte("secret"), 0o600))
 	require.NoError(t, os.Symlink(outside, filepath.Join(root, "link.txt")))
 
-	fake := platformtest.NewTelegram(platformtest.TelegramOptions{Token: testToken, LocalFiles: root})
+	fake := telegramtest.New(telegramtest.Options{Token: testToken, LocalFiles: root})
 	url, err := fake.Start()
 	require.NoError(t, err)
 	t.Cleanup(fake.Close)
 	w := &world{fake: fake, url: url}
-	fake.Write(platformtest.TelegramPost{Chat: person, Files: []platformtest.TelegramFile{{Kind: "document", Name: "a.txt", Body: []byte("inside")}}})
+	fake.Write(telegramtest.Post{Chat: person, Files: []telegramtest.File{{Kind: "document", Name: "a.txt", Body: []byte("inside")}}})
 	require.NoError(t, fake.WriteLocal())
 
 	o := w.options()

@@ -14,6 +14,7 @@ import (
 
 	"herald/platforms"
 	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 // countedMetrics counts.
@@ -114,7 +115,7 @@ func (r *running) events(t *testing.T, n int) []platforms.Event {
 // The first poll waits for nothing: a direct message is answered while getMe hangs.
 func TestPoll_DoesNotWaitForGetMe(t *testing.T) {
 	w := startWorld(t)
-	w.fake.Break(platformtest.TelegramFault{Trouble: platformtest.HangBefore, Method: "getMe", Times: -1})
+	w.fake.Break(telegramtest.Fault{Trouble: telegramtest.HangBefore, Method: "getMe", Times: -1})
 	w.fake.Say(person, "hello")
 	r := runOn(t, w, nil)
 	require.Equal(t, "hello", r.events(t, 1)[0].Message.Text)
@@ -125,8 +126,8 @@ func TestPoll_DoesNotWaitForGetMe(t *testing.T) {
 // A group message needs the bot's name. It stays with Telegram until the name is known.
 func TestPoll_GroupsWaitForTheName(t *testing.T) {
 	w := startWorld(t)
-	w.fake.Break(platformtest.TelegramFault{Trouble: platformtest.AnswerStatus, Status: 502, Method: "getMe", Times: 4})
-	w.fake.Write(platformtest.TelegramPost{Chat: group, Text: "@herald_test_bot hello"})
+	w.fake.Break(telegramtest.Fault{Trouble: telegramtest.AnswerStatus, Status: 502, Method: "getMe", Times: 4})
+	w.fake.Write(telegramtest.Post{Chat: group, Text: "@herald_test_bot hello"})
 	r := runOn(t, w, func(o *Options) { o.RequireMention = true })
 	e := r.events(t, 1)[0]
 	require.Equal(t, "hello", e.Message.Text)
@@ -136,13 +137,13 @@ func TestPoll_GroupsWaitForTheName(t *testing.T) {
 
 func TestPoll_UnaddressedIsCountedOrObserved(t *testing.T) {
 	r := run(t, func(o *Options) { o.RequireMention = true })
-	r.fake.Write(platformtest.TelegramPost{Chat: group, Text: "between us"})
+	r.fake.Write(telegramtest.Post{Chat: group, Text: "between us"})
 	r.fake.Say(person, "hi")
 	require.Equal(t, "hi", r.events(t, 1)[0].Message.Text)
 	require.Equal(t, 1, r.count.dropped[dropUnmentioned])
 
 	r = run(t, func(o *Options) { o.RequireMention, o.ObserveUnmentioned = true, true })
-	r.fake.Write(platformtest.TelegramPost{Chat: group, Text: "between us"})
+	r.fake.Write(telegramtest.Post{Chat: group, Text: "between us"})
 	e := r.events(t, 1)[0]
 	require.True(t, e.Observed)
 	require.False(t, e.Addressed)
@@ -157,8 +158,8 @@ func TestPoll_DuplicatesAndReorder(t *testing.T) {
 	for i := 1; i <= 5; i++ {
 		r.fake.Say(person, fmt.Sprint(i))
 	}
-	r.fake.Break(platformtest.TelegramFault{Trouble: platformtest.Twice})
-	r.fake.Break(platformtest.TelegramFault{Trouble: platformtest.Backwards})
+	r.fake.Break(telegramtest.Fault{Trouble: telegramtest.Twice})
+	r.fake.Break(telegramtest.Fault{Trouble: telegramtest.Backwards})
 	release()
 	for i, e := range r.events(t, 6) {
 		require.Equal(t, fmt.Sprint(i), e.Message.Text)
@@ -168,9 +169,9 @@ func TestPoll_DuplicatesAndReorder(t *testing.T) {
 
 func TestPoll_AlbumIsOneMessage(t *testing.T) {
 	r := run(t, func(o *Options) { o.RequireMention = true })
-	pictures := []platformtest.TelegramFile{{Kind: "photo", Body: []byte("1")}, {Kind: "photo", Body: []byte("2")}, {Kind: "video", Name: "v.mp4", Body: []byte("3")}}
-	r.fake.Write(platformtest.TelegramPost{Chat: person, Text: "look", Files: pictures})
-	r.fake.Write(platformtest.TelegramPost{Chat: group, Text: "@herald_test_bot look", Files: pictures})
+	pictures := []telegramtest.File{{Kind: "photo", Body: []byte("1")}, {Kind: "photo", Body: []byte("2")}, {Kind: "video", Name: "v.mp4", Body: []byte("3")}}
+	r.fake.Write(telegramtest.Post{Chat: person, Text: "look", Files: pictures})
+	r.fake.Write(telegramtest.Post{Chat: group, Text: "@herald_test_bot look", Files: pictures})
 	events := r.events(t, 2)
 	for _, e := range events {
 		require.Equal(t, "look", e.Message.Text)
@@ -272,8 +273,8 @@ func TestPoll_UnreadableUpdateIsSkipped(t *testing.T) {
 func TestPoll_GarbageAndRetryAfter(t *testing.T) {
 	r := run(t, nil)
 	eventually(t, func() bool { return r.a.Health().Inbound }, "connected")
-	r.fake.Break(platformtest.TelegramFault{Trouble: platformtest.Garbage, Method: "getUpdates", Times: 2})
-	r.fake.Break(platformtest.TelegramFault{Trouble: platformtest.AnswerStatus, Status: 429, RetryAfter: time.Second, Method: "getUpdates"})
+	r.fake.Break(telegramtest.Fault{Trouble: telegramtest.Garbage, Method: "getUpdates", Times: 2})
+	r.fake.Break(telegramtest.Fault{Trouble: telegramtest.AnswerStatus, Status: 429, RetryAfter: time.Second, Method: "getUpdates"})
 	require.NoError(t, r.fake.Cut())
 	eventually(t, func() bool { return r.count.polls("http") > 0 }, "the 429")
 	begun := time.Now()

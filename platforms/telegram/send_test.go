@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/platforms"
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 // sender is an adapter that only sends.
@@ -73,7 +73,7 @@ func TestSend_PlainRetry(t *testing.T) {
 	require.Equal(t, "broken again", w.fake.Visible(person)[0].Text)
 	require.Equal(t, 2, w.fake.Calls("editMessageText"))
 
-	w.fake.Break(platformtest.TelegramFault{Trouble: platformtest.AnswerStatus, Status: 400, Description: "Bad Request: can't parse entities: whatever", Times: 2})
+	w.fake.Break(telegramtest.Fault{Trouble: telegramtest.AnswerStatus, Status: 400, Description: "Bad Request: can't parse entities: whatever", Times: 2})
 	_, err = a.Send(t.Context(), out)
 	require.Equal(t, platforms.BadRequest, platforms.AsSendError(err).Kind)
 	require.Equal(t, 4, w.fake.Calls("sendMessage"), "exactly one retry")
@@ -91,7 +91,7 @@ func TestSend_ReplyButtonsAndFlags(t *testing.T) {
 	require.Equal(t, question, m.ReplyTo)
 	require.True(t, m.Silent)
 	require.False(t, m.Preview)
-	require.Equal(t, [][]platformtest.TelegramButton{{{Text: "Yes", Data: "y", Style: "primary"}}, {{Text: "No", Data: "n"}}}, m.Buttons)
+	require.Equal(t, [][]telegramtest.Button{{{Text: "Yes", Data: "y", Style: "primary"}}, {{Text: "No", Data: "n"}}}, m.Buttons)
 
 	out = outgoing(person, "the question is gone")
 	out.ReplyTo = "999999"
@@ -140,14 +140,14 @@ func TestSend_Outcomes(t *testing.T) {
 	w, a := sender(t, nil)
 	gone := w.fake.AddTopic(forum, "gone")
 	w.fake.DropTopic(forum, gone)
-	w.fake.AddChat(platformtest.TelegramChat{ID: 601})
+	w.fake.AddChat(telegramtest.Chat{ID: 601})
 	w.fake.Block(601, "bot was blocked by the user")
-	w.fake.AddChat(platformtest.TelegramChat{ID: -602})
+	w.fake.AddChat(telegramtest.Chat{ID: -602})
 	w.fake.Restrict(-602, "not enough rights to send text messages to the chat")
 	for _, c := range []struct {
 		name  string
 		out   platforms.Outgoing
-		fault platformtest.TelegramFault
+		fault telegramtest.Fault
 		kind  platforms.FailureKind
 		known platforms.Certainty
 		after time.Duration
@@ -158,20 +158,20 @@ func TestSend_Outcomes(t *testing.T) {
 		{name: "no rights", out: outgoing(-602, "x"), kind: platforms.Forbidden},
 		{name: "a message to edit that is gone", out: func() platforms.Outgoing { o := outgoing(person, "x"); o.Edit = "77"; return o }(), kind: platforms.MessageGone},
 		{name: "too long", out: outgoing(person, strings.Repeat("x", 4097)), kind: platforms.TooLong},
-		{name: "refused for good", out: outgoing(person, "x"), fault: platformtest.TelegramFault{Status: 400, Description: "Bad Request: something new"}, kind: platforms.BadRequest},
-		{name: "flood", out: outgoing(person, "x"), fault: platformtest.TelegramFault{Status: 429, RetryAfter: 7 * time.Second}, kind: platforms.RateLimited, after: 7 * time.Second},
-		{name: "500", out: outgoing(person, "x"), fault: platformtest.TelegramFault{Status: 500}, kind: platforms.Transient, known: platforms.Unknown},
-		{name: "502 of a proxy", out: outgoing(person, "x"), fault: platformtest.TelegramFault{Status: 502, Header: true}, kind: platforms.Transient, known: platforms.Unknown},
-		{name: "503 of a proxy that says when", out: outgoing(person, "x"), fault: platformtest.TelegramFault{Status: 503, Header: true, RetryAfter: 3 * time.Second}, kind: platforms.RateLimited, after: 3 * time.Second},
-		{name: "503", out: outgoing(person, "x"), fault: platformtest.TelegramFault{Status: 503}, kind: platforms.Transient, known: platforms.Unknown},
-		{name: "the token is refused", out: outgoing(person, "x"), fault: platformtest.TelegramFault{Status: 401}, kind: platforms.AuthFailed},
-		{name: "too large", out: outgoing(person, "x"), fault: platformtest.TelegramFault{Status: 413, Header: true}, kind: platforms.TooLong},
-		{name: "garbage", out: outgoing(person, "x"), fault: platformtest.TelegramFault{Trouble: platformtest.Garbage}, kind: platforms.Transient, known: platforms.Unknown},
+		{name: "refused for good", out: outgoing(person, "x"), fault: telegramtest.Fault{Status: 400, Description: "Bad Request: something new"}, kind: platforms.BadRequest},
+		{name: "flood", out: outgoing(person, "x"), fault: telegramtest.Fault{Status: 429, RetryAfter: 7 * time.Second}, kind: platforms.RateLimited, after: 7 * time.Second},
+		{name: "500", out: outgoing(person, "x"), fault: telegramtest.Fault{Status: 500}, kind: platforms.Transient, known: platforms.Unknown},
+		{name: "502 of a proxy", out: outgoing(person, "x"), fault: telegramtest.Fault{Status: 502, Header: true}, kind: platforms.Transient, known: platforms.Unknown},
+		{name: "503 of a proxy that says when", out: outgoing(person, "x"), fault: telegramtest.Fault{Status: 503, Header: true, RetryAfter: 3 * time.Second}, kind: platforms.RateLimited, after: 3 * time.Second},
+		{name: "503", out: outgoing(person, "x"), fault: telegramtest.Fault{Status: 503}, kind: platforms.Transient, known: platforms.Unknown},
+		{name: "the token is refused", out: outgoing(person, "x"), fault: telegramtest.Fault{Status: 401}, kind: platforms.AuthFailed},
+		{name: "too large", out: outgoing(person, "x"), fault: telegramtest.Fault{Status: 413, Header: true}, kind: platforms.TooLong},
+		{name: "garbage", out: outgoing(person, "x"), fault: telegramtest.Fault{Trouble: telegramtest.Garbage}, kind: platforms.Transient, known: platforms.Unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.fault.Status != 0 || c.fault.Trouble != "" {
 				if c.fault.Trouble == "" {
-					c.fault.Trouble = platformtest.AnswerStatus
+					c.fault.Trouble = telegramtest.AnswerStatus
 				}
 				w.fake.Break(c.fault)
 			}
@@ -192,7 +192,7 @@ func TestSend_Outcomes(t *testing.T) {
 // A slow answer is no failure.
 func TestSend_SlowAnswer(t *testing.T) {
 	w, a := sender(t, nil)
-	w.fake.Break(platformtest.TelegramFault{Trouble: platformtest.SlowBody, Delay: 50 * time.Millisecond})
+	w.fake.Break(telegramtest.Fault{Trouble: telegramtest.SlowBody, Delay: 50 * time.Millisecond})
 	_, err := a.Send(t.Context(), outgoing(person, "slow"))
 	require.NoError(t, err)
 }
@@ -280,10 +280,10 @@ func TestSend_LaterFailureIsANote(t *testing.T) {
 	w, a := sender(t, nil)
 	path := filepath.Join(t.TempDir(), "r.pdf")
 	require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
-	for trouble, words := range map[platformtest.TelegramTrouble]string{
-		platformtest.ResetBefore: "may have arrived", platformtest.ResetAfter: "may have arrived", platformtest.AnswerStatus: "asks to wait",
+	for trouble, words := range map[telegramtest.Trouble]string{
+		telegramtest.ResetBefore: "may have arrived", telegramtest.ResetAfter: "may have arrived", telegramtest.AnswerStatus: "asks to wait",
 	} {
-		w.fake.Break(platformtest.TelegramFault{Trouble: trouble, Method: "sendDocument", Status: 429, RetryAfter: time.Second})
+		w.fake.Break(telegramtest.Fault{Trouble: trouble, Method: "sendDocument", Status: 429, RetryAfter: time.Second})
 		out := outgoing(person, strings.Repeat("x", 2000))
 		out.Attachments = []platforms.Attachment{{Kind: platforms.Document, Name: "r.pdf", Path: path}}
 		receipt, err := a.Send(t.Context(), out)
@@ -321,7 +321,7 @@ func TestSend_Private(t *testing.T) {
 	out.Buttons = [][]platforms.Button{{{Label: "Yes", Data: "y"}}}
 	receipt, err := a.Send(t.Context(), out)
 	require.NoError(t, err)
-	query, ok := w.fake.Press(group, number(receipt.Message), "y", platformtest.TelegramUser{})
+	query, ok := w.fake.Press(group, number(receipt.Message), "y", telegramtest.User{})
 	require.True(t, ok)
 	private := outgoing(group, strings.Repeat("s", 300))
 	private.Private = query

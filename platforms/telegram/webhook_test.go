@@ -11,6 +11,7 @@ import (
 
 	"herald/platforms"
 	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 // listener serves an adapter's routes, as Herald's own listener does.
@@ -63,7 +64,7 @@ func TestWebhook_RefusesStrangers(t *testing.T) {
 		req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 		require.NoError(t, err)
 		if secret != "" {
-			req.Header.Set(platformtest.SecretHeader, secret)
+			req.Header.Set(telegramtest.SecretHeader, secret)
 		}
 		resp, err := http.DefaultClient.Do(req)
 		require.NoError(t, err)
@@ -88,7 +89,7 @@ func TestWebhook_RefusesStrangers(t *testing.T) {
 
 func TestWebhook_BadAddressIsFinal(t *testing.T) {
 	w := startWorld(t)
-	w.fake.Break(platformtest.TelegramFault{Trouble: platformtest.AnswerStatus, Method: "setWebhook", Status: 400, Description: "Bad Request: bad webhook: HTTPS url must be provided for webhook"})
+	w.fake.Break(telegramtest.Fault{Trouble: telegramtest.AnswerStatus, Method: "setWebhook", Status: 400, Description: "Bad Request: bad webhook: HTTPS url must be provided for webhook"})
 	a, err := New(func() Options {
 		o := w.options()
 		o.WebhookURL, o.WebhookSecret = "http://x.example", hookSecret

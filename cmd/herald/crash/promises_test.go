@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"herald/platforms"
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 	"herald/sessions"
 	"herald/sessions/sqlite"
 )
@@ -381,7 +381,7 @@ func (w *world) transcriptsValid(l *ledger) {
 	}
 }
 
-func texts(messages []platformtest.TelegramMessage) []string {
+func texts(messages []telegramtest.Message) []string {
 	var out []string
 	for _, m := range messages {
 		out = append(out, fmt.Sprintf("%d %.100q", m.ID, m.Text))

@@ -12,7 +12,7 @@ import (
 
 	"herald/gateway/model"
 	"herald/gateway/model/modeltest"
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 // defaultRuns is how many runs are made without RUNS.
@@ -87,7 +87,7 @@ func live(t *testing.T, seed uint64) {
 	w := newWorld(t, map[string]string{"display.busy_input_mode": mode, "agent.restart_drain_timeout": "300ms"}, plan...)
 	w.note("seed %d: failpoints %q, busy mode %s", seed, plan, mode)
 	w.brain.trouble = modelTrouble(newDice(seed, ofModel))
-	w.tg.AddChat(platformtest.TelegramChat{ID: forum, Type: "supergroup", Title: "Forum", IsForum: true})
+	w.tg.AddChat(telegramtest.Chat{ID: forum, Type: "supergroup", Title: "Forum", IsForum: true})
 	places := []place{ada, ben, cleo, {forum, w.tg.AddTopic(forum, "red")}, {forum, w.tg.AddTopic(forum, "blue")}}
 	w.start()
 	var people, weather sync.WaitGroup
@@ -134,7 +134,7 @@ func (w *world) wander(d *dice, at place) {
 
 // press presses a button that is there, such as the one that shows a doubtful message again.
 func (w *world) press(d *dice, at place) {
-	var buttons []platformtest.TelegramMessage
+	var buttons []telegramtest.Message
 	for _, m := range w.shown(at) {
 		if len(m.Buttons) > 0 {
 			buttons = append(buttons, m)
@@ -142,7 +142,7 @@ func (w *world) press(d *dice, at place) {
 	}
 	if len(buttons) > 0 {
 		m := pick(d, buttons)
-		w.tg.Press(at.chat, m.ID, m.Buttons[0][0].Data, platformtest.TelegramUser{})
+		w.tg.Press(at.chat, m.ID, m.Buttons[0][0].Data, telegramtest.User{})
 	}
 }
 
@@ -155,24 +155,24 @@ func (w *world) storm(d *dice, places []place, over chan struct{}) {
 		case <-time.After(d.between(50*time.Millisecond, 600*time.Millisecond)):
 		}
 		at := pick(d, places)
-		fault := platformtest.TelegramFault{Method: pick(d, []string{"sendMessage", "sendMessage", "editMessageText"}), Chat: at.chat}
+		fault := telegramtest.Fault{Method: pick(d, []string{"sendMessage", "sendMessage", "editMessageText"}), Chat: at.chat}
 		switch d.n(9) {
 		case 0:
-			fault.Trouble, fault.Status, fault.RetryAfter = platformtest.AnswerStatus, 429, time.Second
+			fault.Trouble, fault.Status, fault.RetryAfter = telegramtest.AnswerStatus, 429, time.Second
 		case 1:
-			fault.Trouble = platformtest.ResetBefore
+			fault.Trouble = telegramtest.ResetBefore
 		case 2:
-			fault.Trouble = platformtest.ResetAfter
+			fault.Trouble = telegramtest.ResetAfter
 		case 3:
-			fault.Trouble = platformtest.HalfBody
+			fault.Trouble = telegramtest.HalfBody
 		case 4:
-			fault.Trouble, fault.Status = platformtest.AnswerStatus, 502
+			fault.Trouble, fault.Status = telegramtest.AnswerStatus, 502
 		case 5:
-			fault = platformtest.TelegramFault{Trouble: platformtest.Twice}
+			fault = telegramtest.Fault{Trouble: telegramtest.Twice}
 		case 6:
-			fault = platformtest.TelegramFault{Trouble: platformtest.Backwards}
+			fault = telegramtest.Fault{Trouble: telegramtest.Backwards}
 		case 7:
-			fault = platformtest.TelegramFault{Method: "getUpdates", Trouble: platformtest.HalfBody}
+			fault = telegramtest.Fault{Method: "getUpdates", Trouble: telegramtest.HalfBody}
 		default:
 			w.note("platform: redelivers")
 			w.tg.Replay(1 + d.n(6))

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 // The places of the scene. Each has people of its own who talk at the same time.
@@ -24,7 +24,7 @@ var (
 // steering, compaction, commands, buttons, a redelivered update, a retry-after, an accepted send whose answer
 // is lost, herald send, the browser chat. It returns when everybody has seen the end of what they asked.
 func (w *world) scene() {
-	w.tg.AddChat(platformtest.TelegramChat{ID: forum, Type: "supergroup", Title: "Forum", IsForum: true})
+	w.tg.AddChat(telegramtest.Chat{ID: forum, Type: "supergroup", Title: "Forum", IsForum: true})
 	red := place{forum, w.tg.AddTopic(forum, "red")}
 	blue := place{forum, w.tg.AddTopic(forum, "blue")}
 	var people sync.WaitGroup
@@ -46,10 +46,10 @@ func (w *world) ada() {
 	w.tg.Replay(1) // whatever was confirmed last comes again
 	w.talk(ada, tool)
 	w.talk(ada, long)
-	w.tg.Break(platformtest.TelegramFault{Method: "sendMessage", Chat: ada.chat, Trouble: platformtest.ResetAfter})
+	w.tg.Break(telegramtest.Fault{Method: "sendMessage", Chat: ada.chat, Trouble: telegramtest.ResetAfter})
 	w.talk(ada, plain)
 	w.tg.Replay(3)
-	w.tg.Break(platformtest.TelegramFault{Method: "sendMessage", Chat: ada.chat, Trouble: platformtest.AnswerStatus, Status: 429, RetryAfter: time.Second})
+	w.tg.Break(telegramtest.Fault{Method: "sendMessage", Chat: ada.chat, Trouble: telegramtest.AnswerStatus, Status: 429, RetryAfter: time.Second})
 	w.talk(ada, batch)
 	w.talk(ada, plain)
 }
@@ -80,7 +80,7 @@ func (w *world) ben() {
 // answer is written.
 func (w *world) answerQuestion(at place) {
 	a := w.say(at, ask)
-	var buttons platformtest.TelegramMessage
+	var buttons telegramtest.Message
 	w.until("the question is shown", replyLimit, func() bool {
 		for _, m := range w.shown(at) {
 			if strings.Contains(m.Text, "Which colour for "+a.token) && len(m.Buttons) > 0 {
@@ -97,7 +97,7 @@ func (w *world) answerQuestion(at place) {
 	if buttons.ID == 0 {
 		w.tg.Say(at.chat, "blue")
 	} else {
-		w.tg.Press(at.chat, buttons.ID, buttons.Buttons[0][0].Data, platformtest.TelegramUser{})
+		w.tg.Press(at.chat, buttons.ID, buttons.Buttons[0][0].Data, telegramtest.User{})
 	}
 	w.until("the answered question leads to an answer", replyLimit, func() bool {
 		answered, _ := w.settled(a)

@@ -21,7 +21,7 @@ import (
 	"herald/gateway"
 	"herald/gateway/admin"
 	"herald/gateway/config"
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 const botToken = "4242:a-token-of-the-crash-tests-00000"
@@ -58,7 +58,7 @@ type world struct {
 	t     testing.TB
 	home  string
 	paths config.Paths
-	tg    *platformtest.Telegram
+	tg    *telegramtest.Server
 	brain *brain
 	web   string // base URL of the browser chat
 	env   []string
@@ -100,7 +100,7 @@ func newWorld(t testing.TB, set map[string]string, plan ...string) *world {
 	}
 	w := &world{t: t, home: dir, plan: plan, stop: make(chan struct{}), byToken: map[string]*asked{}, began: time.Now()}
 	w.paths = config.PathsFor(w.home)
-	w.tg = platformtest.NewTelegram(platformtest.TelegramOptions{Token: botToken})
+	w.tg = telegramtest.New(telegramtest.Options{Token: botToken})
 	base, err := w.tg.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func newWorld(t testing.TB, set map[string]string, plan ...string) *world {
 			w.flags = append(w.flags, "--set", k+"="+v)
 		}
 	}
-	w.tg.Watch(func(a platformtest.TelegramAct) {
+	w.tg.Watch(func(a telegramtest.Act) {
 		if a.Verb != "typing" && a.Verb != "edit" {
 			w.note("telegram: %s chat %d/%d message %d %.90q", a.Verb, a.Chat, a.Thread, a.Message, a.Text)
 		}
@@ -356,7 +356,7 @@ func (w *world) sayAs(at place, k kind, text string) *asked {
 }
 
 func (w *world) write(a *asked) *asked {
-	a.message = w.tg.Write(platformtest.TelegramPost{Chat: a.place.chat, Thread: a.place.thread, Text: a.text})[0]
+	a.message = w.tg.Write(telegramtest.Post{Chat: a.place.chat, Thread: a.place.thread, Text: a.text})[0]
 	return a
 }
 
@@ -364,8 +364,8 @@ func (w *world) write(a *asked) *asked {
 var reason = regexp.MustCompile(`I can't tell whether|⚠️|Stopped|New session|set it aside|could not deliver|is dropped|are dropped`)
 
 // shown returns the bot's messages in a place, as they read now.
-func (w *world) shown(at place) []platformtest.TelegramMessage {
-	var out []platformtest.TelegramMessage
+func (w *world) shown(at place) []telegramtest.Message {
+	var out []telegramtest.Message
 	for _, m := range w.tg.Visible(at.chat) {
 		if m.Thread == at.thread {
 			out = append(out, m)
@@ -380,7 +380,7 @@ const growing = "▉"
 // repeated marks a copy that a person has asked for.
 const repeated = "may be a duplicate"
 
-func shows(m platformtest.TelegramMessage, token string) bool {
+func shows(m telegramtest.Message, token string) bool {
 	return !strings.Contains(m.Text, growing) && !strings.Contains(m.Text, repeated) && slices.Contains(tokens(marker, m.Text), token)
 }
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/platforms/platformtest"
+	"herald/platforms/platformtest/telegramtest"
 )
 
 // configExit is the code of a start that would fail again.
@@ -228,9 +228,9 @@ func (r ready) account(prefix string) string {
 const botToken = "4242:a-token-of-the-end-to-end-tests-0"
 
 // telegram gives the place a fake Telegram.
-func (p *place) telegram() *platformtest.Telegram {
+func (p *place) telegram() *telegramtest.Server {
 	p.t.Helper()
-	tg := platformtest.NewTelegram(platformtest.TelegramOptions{Token: botToken})
+	tg := telegramtest.New(telegramtest.Options{Token: botToken})
 	base, err := tg.Start()
 	require.NoError(p.t, err)
 	p.t.Cleanup(tg.Close)
@@ -243,7 +243,7 @@ func (p *place) talkTo(base string) {
 }
 
 // bot returns how many visible messages of the bot in a chat contain part.
-func bot(tg *platformtest.Telegram, chat int64, part string) int {
+func bot(tg *telegramtest.Server, chat int64, part string) int {
 	n := 0
 	for _, m := range tg.Visible(chat) {
 		if m.Bot && strings.Contains(m.Text, part) {

@@ -1,4 +1,4 @@
-package platformtest
+package telegramtest
 
 import (
 	"bytes"
@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// telegramUpdate is one update as it goes over the wire.
-type telegramUpdate struct {
+// update is one update as it goes over the wire.
+type update struct {
 	id   int64
 	kind string // its allowed_updates name
 	body json.RawMessage
 }
 
-// telegramPoll is a getUpdates call that waits.
-type telegramPoll struct{ ended chan struct{} }
+// poll is a getUpdates call that waits.
+type poll struct{ ended chan struct{} }
 
 // errHung says that the client of a poll has gone.
 var errHung = errors.New("client gone")
@@ -27,40 +27,40 @@ var errHung = errors.New("client gone")
 const replayed = 100
 
 // queue adds an update. The caller holds mu.
-func (t *Telegram) queue(kind string, body any) int64 {
+func (t *Server) queue(kind string, body any) int64 {
 	id := t.nextID
 	t.nextID++
 	raw, err := json.Marshal(map[string]any{"update_id": id, kind: body})
 	if err != nil {
 		panic(err) // a type of ours that has no JSON
 	}
-	t.updates = append(t.updates, telegramUpdate{id, kind, raw})
+	t.updates = append(t.updates, update{id, kind, raw})
 	t.ring()
 	return id
 }
 
 // ring wakes whoever waits for updates.
-func (t *Telegram) ring() {
+func (t *Server) ring() {
 	close(t.wake)
 	t.wake = make(chan struct{})
 }
 
 // Push queues an update from its JSON without the id: `"message": {...}`. It returns the id.
-func (t *Telegram) Push(kind string, body json.RawMessage) int64 {
+func (t *Server) Push(kind string, body json.RawMessage) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.queue(kind, body)
 }
 
 // Pending returns how many updates the bot has not confirmed.
-func (t *Telegram) Pending() int {
+func (t *Server) Pending() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.updates)
 }
 
 // Replay puts the newest n confirmed updates back, with their ids: a redelivery.
-func (t *Telegram) Replay(n int) {
+func (t *Server) Replay(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n = min(n, len(t.confirmed))
@@ -72,13 +72,13 @@ func (t *Telegram) Replay(n int) {
 
 // Polls returns how many getUpdates calls wait now, the most that ever waited at once, and how often one
 // ended another (the 409 alarm).
-func (t *Telegram) Polls() (now, most, conflicts int) {
+func (t *Server) Polls() (now, most, conflicts int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.polls, t.mostPolls, t.conflicts
 }
 
-func (t *Telegram) getUpdates(r *telegramRequest) (any, error) {
+func (t *Server) getUpdates(r *request) (any, error) {
 	offset, limit := r.int("offset"), int(r.int("limit"))
 	if limit <= 0 || limit > 100 {
 		limit = 100
@@ -93,7 +93,7 @@ func (t *Telegram) getUpdates(r *telegramRequest) (any, error) {
 		t.mu.Unlock()
 		return nil, refuse(409, "can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first")
 	}
-	me := &telegramPoll{ended: make(chan struct{})}
+	me := &poll{ended: make(chan struct{})}
 	if t.poll != nil {
 		close(t.poll.ended)
 	}
@@ -141,7 +141,7 @@ func (t *Telegram) getUpdates(r *telegramRequest) (any, error) {
 }
 
 // confirm forgets what is below offset; a negative offset keeps that many from the end.
-func (t *Telegram) confirm(offset int64) {
+func (t *Server) confirm(offset int64) {
 	if offset < 0 {
 		keep := min(len(t.updates), int(-offset))
 		t.updates = t.updates[len(t.updates)-keep:]
@@ -162,9 +162,9 @@ func (t *Telegram) confirm(offset int64) {
 }
 
 // take returns what a poll gets now. Updates that are not allowed are dropped for good, as Telegram does.
-func (t *Telegram) take(limit int, allowed []string) []telegramUpdate {
+func (t *Server) take(limit int, allowed []string) []update {
 	if len(allowed) > 0 {
-		t.updates = slices.DeleteFunc(t.updates, func(u telegramUpdate) bool { return !slices.Contains(allowed, u.kind) })
+		t.updates = slices.DeleteFunc(t.updates, func(u update) bool { return !slices.Contains(allowed, u.kind) })
 	}
 	out := slices.Clone(t.updates[:min(limit, len(t.updates))])
 	if len(out) == 0 {
@@ -179,7 +179,7 @@ func (t *Telegram) take(limit int, allowed []string) []telegramUpdate {
 	return out
 }
 
-func joinUpdates(updates []telegramUpdate) json.RawMessage {
+func joinUpdates(updates []update) json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('[')
 	for i, u := range updates {
@@ -192,8 +192,8 @@ func joinUpdates(updates []telegramUpdate) json.RawMessage {
 	return b.Bytes()
 }
 
-// telegramWebhook is where updates are posted to, when set.
-type telegramWebhook struct {
+// webhook is where updates are posted to, when set.
+type webhook struct {
 	url, secret string
 	allowed     []string
 	lastError   string
@@ -201,7 +201,7 @@ type telegramWebhook struct {
 	stop        context.CancelFunc
 }
 
-func (t *Telegram) setWebhook(r *telegramRequest) (any, error) {
+func (t *Server) setWebhook(r *request) (any, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.webhook.stop != nil {
@@ -210,7 +210,7 @@ func (t *Telegram) setWebhook(r *telegramRequest) (any, error) {
 	if r.bool("drop_pending_updates") {
 		t.updates = nil
 	}
-	t.webhook = telegramWebhook{url: r.params["url"], secret: r.params["secret_token"]}
+	t.webhook = webhook{url: r.params["url"], secret: r.params["secret_token"]}
 	r.decode("allowed_updates", &t.webhook.allowed)
 	if t.webhook.url == "" {
 		return true, nil
@@ -226,12 +226,12 @@ func (t *Telegram) setWebhook(r *telegramRequest) (any, error) {
 	return true, nil
 }
 
-func (t *Telegram) deleteWebhook(r *telegramRequest) (any, error) {
+func (t *Server) deleteWebhook(r *request) (any, error) {
 	r.params["url"] = ""
 	return t.setWebhook(r)
 }
 
-func (t *Telegram) getWebhookInfo() (any, error) {
+func (t *Server) getWebhookInfo() (any, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	info := struct {
@@ -251,7 +251,7 @@ func (t *Telegram) getWebhookInfo() (any, error) {
 const SecretHeader = "X-Telegram-Bot-Api-Secret-Token"
 
 // post delivers updates one after the other, each until it is answered with 200.
-func (t *Telegram) post(ctx context.Context, hook telegramWebhook) {
+func (t *Server) post(ctx context.Context, hook webhook) {
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 5 * time.Second}
 	defer client.CloseIdleConnections()
 	retry := 20 * time.Millisecond // the real service waits longer
@@ -277,7 +277,7 @@ func (t *Telegram) post(ctx context.Context, hook telegramWebhook) {
 	}
 }
 
-func (t *Telegram) postOne(ctx context.Context, client *http.Client, hook telegramWebhook, u telegramUpdate) bool {
+func (t *Server) postOne(ctx context.Context, client *http.Client, hook webhook, u update) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.url, bytes.NewReader(u.body))
 	if err != nil {
 		return false

@@ -1,4 +1,4 @@
-package platformtest
+package telegramtest
 
 import (
 	"bytes"
@@ -38,9 +38,9 @@ type client struct {
 	http *http.Client
 }
 
-func newFake(t *testing.T, o TelegramOptions) (*Telegram, *client) {
+func newFake(t *testing.T, o Options) (*Server, *client) {
 	t.Helper()
-	fake := NewTelegram(o)
+	fake := New(o)
 	base, err := fake.Start()
 	require.NoError(t, err)
 	c := &client{t: t, base: base, http: &http.Client{Transport: &http.Transport{}}}
@@ -91,7 +91,7 @@ func (c *client) updates(params map[string]any) []int64 {
 
 // What an offset confirms, and that only it does (https://core.telegram.org/bots/api#getupdates).
 func TestTelegram_GetUpdates(t *testing.T) {
-	fake, c := newFake(t, TelegramOptions{})
+	fake, c := newFake(t, Options{})
 	for i := range 4 {
 		fake.Say(5, fmt.Sprint(i))
 	}
@@ -112,7 +112,7 @@ func TestTelegram_GetUpdates(t *testing.T) {
 	got := make(chan []int64, 1)
 	go func() { got <- c.updates(map[string]any{"timeout": 20, "allowed_updates": []string{"message"}}) }()
 	waitFor(t, func() bool { now, _, _ := fake.Polls(); return now == 1 })
-	fake.React(5, 1, "", "👍", TelegramUser{})
+	fake.React(5, 1, "", "👍", User{})
 	fake.Say(5, "wake")
 	require.Len(t, <-got, 1)
 	require.Equal(t, 1, fake.Pending())
@@ -125,7 +125,7 @@ func waitFor(t *testing.T, cond func() bool) {
 
 // A second poll ends the first with 409, and a webhook forbids polling.
 func TestTelegram_Conflicts(t *testing.T) {
-	fake, c := newFake(t, TelegramOptions{})
+	fake, c := newFake(t, Options{})
 	first := make(chan reply, 1)
 	go func() {
 		r, _ := c.try(t.Context(), "getUpdates", map[string]any{"timeout": 20})
@@ -151,8 +151,8 @@ func TestTelegram_Conflicts(t *testing.T) {
 
 // The service's own words for bad markup.
 func TestTelegram_HTML(t *testing.T) {
-	_, c := newFake(t, TelegramOptions{})
-	_, c2 := newFake(t, TelegramOptions{Token: "other"})
+	_, c := newFake(t, Options{})
+	_, c2 := newFake(t, Options{Token: "other"})
 	require.Equal(t, "Unauthorized", c2.call("getMe", nil).Description)
 	for _, x := range []struct{ in, text, refusal string }{
 		{"plain &lt;b&gt; &amp;amp; &quot;q&quot; &#128512; &nope; &", `plain <b> &amp; "q" 😀 &nope; &`, ""},
@@ -167,8 +167,8 @@ func TestTelegram_HTML(t *testing.T) {
 		{"<a href>x</a>", "", `Expected equal sign in declaration of an attribute of the tag "a" at byte offset 0`},
 		{"<b>x</b", "", "Unclosed end tag at byte offset 4"},
 	} {
-		fake, bot := newFake(t, TelegramOptions{})
-		fake.AddChat(TelegramChat{ID: 5})
+		fake, bot := newFake(t, Options{})
+		fake.AddChat(Chat{ID: 5})
 		r := bot.call("sendMessage", map[string]any{"chat_id": 5, "text": x.in, "parse_mode": "HTML"})
 		if x.refusal != "" {
 			require.Equal(t, "Bad Request: can't parse entities: "+x.refusal, r.Description, x.in)
@@ -181,9 +181,9 @@ func TestTelegram_HTML(t *testing.T) {
 }
 
 func TestTelegram_Refusals(t *testing.T) {
-	fake, c := newFake(t, TelegramOptions{MaxDownload: 4})
-	fake.AddChat(TelegramChat{ID: 5})
-	fake.AddChat(TelegramChat{ID: -6, IsForum: true})
+	fake, c := newFake(t, Options{MaxDownload: 4})
+	fake.AddChat(Chat{ID: 5})
+	fake.AddChat(Chat{ID: -6, IsForum: true})
 	fake.Upgrade(-7, -8)
 	mine := fake.Say(5, "mine")
 	var sent struct {
@@ -216,7 +216,7 @@ func TestTelegram_Refusals(t *testing.T) {
 		require.Equal(t, x.want, r.Description, "%s %v", x.method, x.params)
 	}
 	require.Equal(t, int64(-8), c.call("sendMessage", map[string]any{"chat_id": -7, "text": "x"}).Parameters.MigrateTo)
-	fake.Write(TelegramPost{Chat: 5, Files: []TelegramFile{{Kind: "document", Name: "a", Body: []byte("12345")}}})
+	fake.Write(Post{Chat: 5, Files: []File{{Kind: "document", Name: "a", Body: []byte("12345")}}})
 	require.Equal(t, "Bad Request: file is too big", c.call("getFile", map[string]any{"file_id": "file-1"}).Description)
 	fake.Block(5, "bot was blocked by the user")
 	r := c.call("sendMessage", map[string]any{"chat_id": 5, "text": "x"})
@@ -226,10 +226,10 @@ func TestTelegram_Refusals(t *testing.T) {
 
 // P8: a request inside a window is refused and remembered.
 func TestTelegram_RemembersImpoliteness(t *testing.T) {
-	fake, c := newFake(t, TelegramOptions{})
-	fake.AddChat(TelegramChat{ID: 5})
-	fake.AddChat(TelegramChat{ID: 6})
-	fake.Break(TelegramFault{Trouble: AnswerStatus, Status: 429, RetryAfter: time.Minute})
+	fake, c := newFake(t, Options{})
+	fake.AddChat(Chat{ID: 5})
+	fake.AddChat(Chat{ID: 6})
+	fake.Break(Fault{Trouble: AnswerStatus, Status: 429, RetryAfter: time.Minute})
 	r := c.call("sendMessage", map[string]any{"chat_id": 5, "text": "x"})
 	require.Equal(t, 60, r.Parameters.RetryAfter)
 	require.Empty(t, fake.Violations())
@@ -241,11 +241,11 @@ func TestTelegram_RemembersImpoliteness(t *testing.T) {
 
 // What a trouble does and what the client sees.
 func TestTelegram_Troubles(t *testing.T) {
-	for trouble, acted := range map[TelegramTrouble]bool{ResetBefore: false, ResetAfter: true, HangBefore: false, HangAfter: true, HalfBody: true, Garbage: false} {
+	for trouble, acted := range map[Trouble]bool{ResetBefore: false, ResetAfter: true, HangBefore: false, HangAfter: true, HalfBody: true, Garbage: false} {
 		t.Run(string(trouble), func(t *testing.T) {
-			fake, c := newFake(t, TelegramOptions{})
-			fake.AddChat(TelegramChat{ID: 5})
-			fake.Break(TelegramFault{Trouble: trouble})
+			fake, c := newFake(t, Options{})
+			fake.AddChat(Chat{ID: 5})
+			fake.Break(Fault{Trouble: trouble})
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
 			_, err := c.try(ctx, "sendMessage", map[string]any{"chat_id": 5, "text": "x"})
@@ -258,8 +258,8 @@ func TestTelegram_Troubles(t *testing.T) {
 
 // Every encoding of parameters that clients use.
 func TestTelegram_Encodings(t *testing.T) {
-	fake, c := newFake(t, TelegramOptions{})
-	fake.AddChat(TelegramChat{ID: 5})
+	fake, c := newFake(t, Options{})
+	fake.AddChat(Chat{ID: 5})
 	url5 := c.base + "/bot1:x/sendMessage"
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
@@ -293,7 +293,7 @@ func TestTelegram_Encodings(t *testing.T) {
 }
 
 func TestTelegram_Serve(t *testing.T) {
-	fake := NewTelegram(TelegramOptions{Token: "77:x", Keep: 2})
+	fake := New(Options{Token: "77:x", Keep: 2})
 	require.Equal(t, int64(77), fake.BotID())
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -304,5 +304,5 @@ func TestTelegram_Serve(t *testing.T) {
 	require.LessOrEqual(t, len(fake.Acts(5)), 4, "a soak run does not grow")
 	cancel()
 	require.NoError(t, <-ended)
-	require.Error(t, NewTelegram(TelegramOptions{}).Serve(t.Context(), "256.0.0.1:1"))
+	require.Error(t, New(Options{}).Serve(t.Context(), "256.0.0.1:1"))
 }

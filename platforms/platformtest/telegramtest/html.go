@@ -1,4 +1,4 @@
-package platformtest
+package telegramtest
 
 import (
 	"fmt"
@@ -8,13 +8,13 @@ import (
 	"unicode/utf16"
 )
 
-// TelegramEntity marks a range of a text in UTF-16 units.
-type TelegramEntity struct {
-	Type   string        `json:"type"`
-	Offset int           `json:"offset"`
-	Length int           `json:"length"`
-	URL    string        `json:"url,omitempty"`
-	User   *TelegramUser `json:"user,omitempty"`
+// Entity marks a range of a text in UTF-16 units.
+type Entity struct {
+	Type   string `json:"type"`
+	Offset int    `json:"offset"`
+	Length int    `json:"length"`
+	URL    string `json:"url,omitempty"`
+	User   *User  `json:"user,omitempty"`
 }
 
 // htmlTags are the tags that parse_mode HTML knows and what they mean
@@ -32,7 +32,7 @@ type htmlParser struct {
 	out      strings.Builder
 	units    int
 	open     []htmlOpen
-	entities []TelegramEntity
+	entities []Entity
 }
 
 type htmlOpen struct {
@@ -41,7 +41,7 @@ type htmlOpen struct {
 	begin    int // in bytes of the input
 }
 
-func parseHTML(in string) (string, []TelegramEntity, error) {
+func parseHTML(in string) (string, []Entity, error) {
 	p := &htmlParser{in: in}
 	for p.pos < len(in) {
 		var err error
@@ -168,7 +168,7 @@ func (p *htmlParser) end() error {
 	p.open = p.open[:len(p.open)-1]
 	p.pos = begin + close + 1
 	if p.units > top.at {
-		e := TelegramEntity{Type: htmlTags[top.tag], Offset: top.at, Length: p.units - top.at, URL: top.url}
+		e := Entity{Type: htmlTags[top.tag], Offset: top.at, Length: p.units - top.at, URL: top.url}
 		if e.Type == "text_link" && e.URL == "" {
 			return nil // a link without a target is plain text
 		}
@@ -186,17 +186,17 @@ func utf16Len(s string) int {
 }
 
 // findEntities finds what Telegram marks by itself in a text a person wrote: mentions and commands.
-func findEntities(text string) []TelegramEntity {
-	var out []TelegramEntity
+func findEntities(text string) []Entity {
+	var out []Entity
 	offset := 0
 	for _, word := range strings.SplitAfter(text, " ") {
 		for _, line := range strings.SplitAfter(word, "\n") {
 			bare := strings.TrimRight(line, " \n,.:;!?")
 			switch {
 			case len(bare) > 1 && bare[0] == '@' && isName(bare[1:]):
-				out = append(out, TelegramEntity{Type: "mention", Offset: offset, Length: utf16Len(bare)})
+				out = append(out, Entity{Type: "mention", Offset: offset, Length: utf16Len(bare)})
 			case len(bare) > 1 && bare[0] == '/' && isName(strings.Replace(bare[1:], "@", "", 1)):
-				out = append(out, TelegramEntity{Type: "bot_command", Offset: offset, Length: utf16Len(bare)})
+				out = append(out, Entity{Type: "bot_command", Offset: offset, Length: utf16Len(bare)})
 			}
 			offset += utf16Len(line)
 		}

@@ -1,4 +1,4 @@
-package platformtest
+package telegramtest
 
 import (
 	"context"
@@ -6,16 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"herald/platforms/platformtest/faults"
 )
 
-// TelegramOptions configures a fake Bot API server. The zero value takes any token.
-type TelegramOptions struct {
+// Options configures a fake Bot API server. The zero value takes any token.
+type Options struct {
 	// Token is the only token that is let in. Empty lets every token in.
 	Token string
 	// BotID is what getMe answers. 0 takes the digits of Token, or 4242.
@@ -30,46 +31,46 @@ type TelegramOptions struct {
 	MaxDownload int64
 }
 
-// Telegram is a fake Bot API server with the chats, people and messages behind it. All methods are safe for
+// Server is a fake Bot API server with the chats, people and messages behind it. All methods are safe for
 // concurrent use.
-type Telegram struct {
-	o TelegramOptions
+type Server struct {
+	*faults.Server // where it listens
+
+	o Options
 
 	mu       sync.Mutex
 	rooms    map[int64]*room
-	files    map[string]telegramFile
-	queries  map[string]*telegramQuery
-	commands []TelegramCommand
-	acts     []TelegramAct
-	watchers []func(TelegramAct)
+	files    map[string]stored
+	queries  map[string]*query
+	commands []Command
+	acts     []Act
+	watchers []func(Act)
 	calls    map[string]int
 	revoked  bool
 	nextMsg  int
 	nextFile int
 	nextAny  int
 
-	updates   []telegramUpdate // not confirmed
-	confirmed []telegramUpdate // the newest confirmed ones, for Replay
+	updates   []update // not confirmed
+	confirmed []update // the newest confirmed ones, for Replay
 	nextID    int64
 	wake      chan struct{}
-	poll      *telegramPoll // the poll that waits now
-	polls     int           // polls that wait now
+	poll      *poll // the poll that waits now
+	polls     int   // polls that wait now
 	mostPolls int
 	conflicts int
-	webhook   telegramWebhook
+	webhook   webhook
 
-	faults     []*TelegramFault
+	faults     []*Fault
 	windows    map[int64]time.Time // retry-after windows by chat
 	violations []string
 
-	server   *http.Server
-	addr     string
 	done     chan struct{} // ends requests that hang
 	sessions sync.WaitGroup
 }
 
-// NewTelegram returns a fake that listens nowhere yet: use it as a handler, or Start it.
-func NewTelegram(o TelegramOptions) *Telegram {
+// New returns a fake that listens nowhere yet: use it as a handler, or Start it.
+func New(o Options) *Server {
 	if o.BotID == 0 {
 		digits, _, _ := strings.Cut(o.Token, ":")
 		o.BotID, _ = strconv.ParseInt(digits, 10, 64)
@@ -83,24 +84,18 @@ func NewTelegram(o TelegramOptions) *Telegram {
 	if o.MaxDownload == 0 {
 		o.MaxDownload = 20 << 20
 	}
-	return &Telegram{
-		o: o, rooms: map[int64]*room{}, files: map[string]telegramFile{}, queries: map[string]*telegramQuery{},
+	t := &Server{
+		o: o, rooms: map[int64]*room{}, files: map[string]stored{}, queries: map[string]*query{},
 		calls: map[string]int{}, windows: map[int64]time.Time{}, nextID: 100, nextMsg: 1000,
 		wake: make(chan struct{}), done: make(chan struct{}),
 	}
-}
-
-// Start listens on a free loopback port and returns the server's base URL.
-func (t *Telegram) Start() (string, error) {
-	if err := t.listen("127.0.0.1:0"); err != nil {
-		return "", err
-	}
-	return "http://" + t.addr, nil
+	t.Server = faults.NewServer(t)
+	return t
 }
 
 // Serve listens on addr and serves until ctx ends.
-func (t *Telegram) Serve(ctx context.Context, addr string) error {
-	if err := t.listen(addr); err != nil {
+func (t *Server) Serve(ctx context.Context, addr string) error {
+	if err := t.Listen(addr); err != nil {
 		return err
 	}
 	<-ctx.Done()
@@ -108,41 +103,8 @@ func (t *Telegram) Serve(ctx context.Context, addr string) error {
 	return nil
 }
 
-func (t *Telegram) listen(addr string) error {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return err
-	}
-	server := &http.Server{Handler: t, ReadHeaderTimeout: 10 * time.Second}
-	t.mu.Lock()
-	t.server, t.addr = server, l.Addr().String()
-	t.mu.Unlock()
-	t.sessions.Go(func() { _ = server.Serve(l) })
-	return nil
-}
-
-// Shut takes the server off the network: connections are cut, new ones refused. Open brings it back.
-func (t *Telegram) Shut() {
-	t.mu.Lock()
-	server := t.server
-	t.server = nil
-	t.mu.Unlock()
-	if server != nil {
-		_ = server.Close()
-	}
-}
-
-// Open listens again on the address that Start chose.
-func (t *Telegram) Open() error { return t.listen(t.addr) }
-
-// Cut closes all connections; the server stays.
-func (t *Telegram) Cut() error {
-	t.Shut()
-	return t.Open()
-}
-
 // Close ends the server and everything that hangs in it.
-func (t *Telegram) Close() {
+func (t *Server) Close() {
 	t.mu.Lock()
 	select {
 	case <-t.done:
@@ -153,66 +115,66 @@ func (t *Telegram) Close() {
 		t.webhook.stop()
 	}
 	t.mu.Unlock()
-	t.Shut()
+	t.Server.Close()
 	t.sessions.Wait()
 }
 
 // Revoke makes the server refuse the bot's token from now on.
-func (t *Telegram) Revoke() {
+func (t *Server) Revoke() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.revoked = true
 }
 
 // BotID returns the bot's own user id.
-func (t *Telegram) BotID() int64 { return t.o.BotID }
+func (t *Server) BotID() int64 { return t.o.BotID }
 
 // Calls returns how often a method was called; names are matched as Telegram does, ignoring case.
-func (t *Telegram) Calls(method string) int {
+func (t *Server) Calls(method string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.calls[strings.ToLower(method)]
 }
 
-// telegramRequest is one call with its parameters, however they were encoded.
-type telegramRequest struct {
+// request is one call with its parameters, however they were encoded.
+type request struct {
 	method string
 	params map[string]string
-	files  map[string]telegramFile
+	files  map[string]stored
 	http   *http.Request
 }
 
-func (r *telegramRequest) int(name string) int64 {
+func (r *request) int(name string) int64 {
 	n, _ := strconv.ParseInt(r.params[name], 10, 64)
 	return n
 }
 
-func (r *telegramRequest) bool(name string) bool {
+func (r *request) bool(name string) bool {
 	b, _ := strconv.ParseBool(r.params[name])
 	return b
 }
 
-func (r *telegramRequest) decode(name string, into any) bool {
+func (r *request) decode(name string, into any) bool {
 	return r.params[name] != "" && json.Unmarshal([]byte(r.params[name]), into) == nil
 }
 
-// telegramError is a refusal as the Bot API words it.
-type telegramError struct {
+// apiError is a refusal as the Bot API words it.
+type apiError struct {
 	code        int
 	description string
 	retryAfter  int
 	migrateTo   int64
 }
 
-func (e *telegramError) Error() string { return e.description }
+func (e *apiError) Error() string { return e.description }
 
 func refuse(code int, format string, args ...any) error {
 	prefix := map[int]string{400: "Bad Request: ", 403: "Forbidden: ", 409: "Conflict: "}[code]
-	return &telegramError{code: code, description: prefix + fmt.Sprintf(format, args...)}
+	return &apiError{code: code, description: prefix + fmt.Sprintf(format, args...)}
 }
 
 // ServeHTTP answers /bot<token>/<method> and /file/bot<token>/<path>.
-func (t *Telegram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (t *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/")
 	if rest, ok := strings.CutPrefix(path, "file/"); ok {
 		t.serveFile(w, r, rest)
@@ -220,16 +182,16 @@ func (t *Telegram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	token, method, ok := strings.Cut(strings.TrimPrefix(path, "bot"), "/")
 	if !ok || !strings.HasPrefix(path, "bot") {
-		writeTelegram(w, nil, &telegramError{code: 404, description: "Not Found"})
+		write(w, nil, &apiError{code: 404, description: "Not Found"})
 		return
 	}
 	if !t.letsIn(token) {
-		writeTelegram(w, nil, &telegramError{code: 401, description: "Unauthorized"})
+		write(w, nil, &apiError{code: 401, description: "Unauthorized"})
 		return
 	}
-	req, err := readTelegram(r, strings.ToLower(method))
+	req, err := readRequest(r, strings.ToLower(method))
 	if err != nil {
-		writeTelegram(w, nil, err)
+		write(w, nil, err)
 		return
 	}
 	t.count(req)
@@ -238,7 +200,7 @@ func (t *Telegram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := t.politeness(req); err != nil {
-		writeTelegram(w, nil, err)
+		write(w, nil, err)
 		return
 	}
 	result, err := t.call(req)
@@ -248,23 +210,23 @@ func (t *Telegram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if fault != nil && t.misbehaveAfter(w, r, fault, result, err) {
 		return
 	}
-	writeTelegram(w, result, err)
+	write(w, result, err)
 }
 
-func (t *Telegram) letsIn(token string) bool {
+func (t *Server) letsIn(token string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.revoked && (t.o.Token == "" || token == t.o.Token)
 }
 
-func (t *Telegram) count(r *telegramRequest) {
+func (t *Server) count(r *request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.calls[r.method]++
 }
 
 // politeness refuses, and records, a request inside a window that the bot was asked to wait for.
-func (t *Telegram) politeness(r *telegramRequest) error {
+func (t *Server) politeness(r *request) error {
 	chat := r.int("chat_id")
 	if chat == 0 {
 		return nil
@@ -280,27 +242,27 @@ func (t *Telegram) politeness(r *telegramRequest) error {
 }
 
 func tooMany(seconds int) error {
-	return &telegramError{code: 429, description: fmt.Sprintf("Too Many Requests: retry after %d", seconds), retryAfter: seconds}
+	return &apiError{code: 429, description: fmt.Sprintf("Too Many Requests: retry after %d", seconds), retryAfter: seconds}
 }
 
 // Violations returns the requests that came inside a retry-after window.
-func (t *Telegram) Violations() []string {
+func (t *Server) Violations() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return append([]string(nil), t.violations...)
 }
 
-func writeTelegram(w http.ResponseWriter, result any, err error) {
-	status, body := telegramAnswer(result, err)
+func write(w http.ResponseWriter, result any, err error) {
+	status, body := answerOf(result, err)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 }
 
-func telegramAnswer(result any, err error) (int, []byte) {
-	var refusal *telegramError
+func answerOf(result any, err error) (int, []byte) {
+	var refusal *apiError
 	if err != nil && !errors.As(err, &refusal) {
-		refusal = &telegramError{code: 500, description: "Internal Server Error"}
+		refusal = &apiError{code: 500, description: "Internal Server Error"}
 	}
 	if refusal == nil {
 		raw, ok := result.(json.RawMessage)
@@ -331,9 +293,9 @@ func telegramAnswer(result any, err error) (int, []byte) {
 // maxUpload is the most bytes of one request, Telegram's own limit and room for the other fields.
 const maxUpload = 51 << 20
 
-// readTelegram reads parameters from the query, a form, a multipart form or JSON.
-func readTelegram(r *http.Request, method string) (*telegramRequest, error) {
-	req := &telegramRequest{method: method, params: map[string]string{}, files: map[string]telegramFile{}, http: r}
+// readRequest reads parameters from the query, a form, a multipart form or JSON.
+func readRequest(r *http.Request, method string) (*request, error) {
+	req := &request{method: method, params: map[string]string{}, files: map[string]stored{}, http: r}
 	for k, v := range r.URL.Query() {
 		req.params[k] = v[0]
 	}
@@ -369,7 +331,7 @@ func readTelegram(r *http.Request, method string) (*telegramRequest, error) {
 				return nil, refuse(400, "request body is broken")
 			}
 			if part.FileName() != "" {
-				req.files[part.FormName()] = telegramFile{name: part.FileName(), body: body}
+				req.files[part.FormName()] = stored{name: part.FileName(), body: body}
 			} else {
 				req.params[part.FormName()] = string(body)
 			}

@@ -1,12 +1,12 @@
-package platformtest
+package telegramtest
 
 import (
 	"slices"
 	"time"
 )
 
-// TelegramUser is a person or a bot.
-type TelegramUser struct {
+// User is a person or a bot.
+type User struct {
 	ID        int64  `json:"id"`
 	IsBot     bool   `json:"is_bot"`
 	FirstName string `json:"first_name"`
@@ -15,8 +15,8 @@ type TelegramUser struct {
 	Language  string `json:"language_code,omitempty"`
 }
 
-// TelegramChat is a private chat, group, supergroup or channel.
-type TelegramChat struct {
+// Chat is a private chat, group, supergroup or channel.
+type Chat struct {
 	ID        int64  `json:"id"`
 	Type      string `json:"type"` // private, group, supergroup, channel
 	Title     string `json:"title,omitempty"`
@@ -26,36 +26,36 @@ type TelegramChat struct {
 	IsForum   bool   `json:"is_forum,omitempty"`
 }
 
-// TelegramButton is a button of an inline keyboard.
-type TelegramButton struct {
+// Button is a button of an inline keyboard.
+type Button struct {
 	Text  string `json:"text"`
 	Data  string `json:"callback_data,omitempty"`
 	Style string `json:"style,omitempty"`
 }
 
-// TelegramCommand is an entry of the command menu.
-type TelegramCommand struct {
+// Command is an entry of the command menu.
+type Command struct {
 	Command     string `json:"command"`
 	Description string `json:"description"`
 }
 
-// TelegramMessage is a message as it stands in a chat.
-type TelegramMessage struct {
+// Message is a message as it stands in a chat.
+type Message struct {
 	ID      int
 	Chat    int64
 	Thread  int
-	From    TelegramUser
+	From    User
 	Bot     bool   // one of the bot's own
 	Text    string // what people read: the markup is parsed
 	Raw     string // what the bot sent
 	Mode    string // parse_mode
-	Marks   []TelegramEntity
+	Marks   []Entity
 	Kind    string // "text", "photo", "video", "animation", "audio", "voice", "document", "sticker"
 	File    string // name of the file
 	Body    []byte // the file
 	FileID  string
 	Album   string
-	Buttons [][]TelegramButton
+	Buttons [][]Button
 	ReplyTo int
 	Silent  bool
 	Preview bool // link previews are on
@@ -66,8 +66,8 @@ type TelegramMessage struct {
 	wire wireMessage
 }
 
-// TelegramAct is one thing that happened in a chat, in order.
-type TelegramAct struct {
+// Act is one thing that happened in a chat, in order.
+type Act struct {
 	At      time.Time
 	Verb    string // say, send, edit, delete, react, typing, answer
 	Chat    int64
@@ -78,10 +78,10 @@ type TelegramAct struct {
 
 // room is a chat and what is in it.
 type room struct {
-	chat     TelegramChat
+	chat     Chat
 	topics   map[int]string
 	closed   map[int]bool
-	messages map[int]*TelegramMessage
+	messages map[int]*Message
 	order    []int
 	blocked  string // a 403 description: the bot may not write
 	noRights string // a 400 description
@@ -89,13 +89,13 @@ type room struct {
 }
 
 // AddChat registers a chat, so that the bot can write to it.
-func (t *Telegram) AddChat(c TelegramChat) {
+func (t *Server) AddChat(c Chat) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.room(c)
 }
 
-func (t *Telegram) room(c TelegramChat) *room {
+func (t *Server) room(c Chat) *room {
 	r := t.rooms[c.ID]
 	if r == nil {
 		if c.Type == "" {
@@ -110,17 +110,17 @@ func (t *Telegram) room(c TelegramChat) *room {
 		if c.Type != "private" && c.Title == "" {
 			c.Title = "Room"
 		}
-		r = &room{chat: c, topics: map[int]string{}, closed: map[int]bool{}, messages: map[int]*TelegramMessage{}}
+		r = &room{chat: c, topics: map[int]string{}, closed: map[int]bool{}, messages: map[int]*Message{}}
 		t.rooms[c.ID] = r
 	}
 	return r
 }
 
 // AddTopic makes a topic in a forum and returns its thread id.
-func (t *Telegram) AddTopic(chat int64, name string) int {
+func (t *Server) AddTopic(chat int64, name string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := t.room(TelegramChat{ID: chat, IsForum: true})
+	r := t.room(Chat{ID: chat, IsForum: true})
 	r.chat.IsForum = true
 	t.nextMsg++
 	r.topics[t.nextMsg] = name
@@ -128,42 +128,42 @@ func (t *Telegram) AddTopic(chat int64, name string) int {
 }
 
 // DropTopic deletes a topic.
-func (t *Telegram) DropTopic(chat int64, thread int) {
+func (t *Server) DropTopic(chat int64, thread int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.room(TelegramChat{ID: chat}).topics, thread)
+	delete(t.room(Chat{ID: chat}).topics, thread)
 }
 
 // Block makes the service refuse the bot's messages to a chat with 403 and the description, without
 // "Forbidden: ". Empty takes it back.
-func (t *Telegram) Block(chat int64, description string) {
+func (t *Server) Block(chat int64, description string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.room(TelegramChat{ID: chat}).blocked = description
+	t.room(Chat{ID: chat}).blocked = description
 }
 
 // Restrict makes the service refuse the bot's messages to a chat with 400 and the description, without "Bad
 // Request: ".
-func (t *Telegram) Restrict(chat int64, description string) {
+func (t *Server) Restrict(chat int64, description string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.room(TelegramChat{ID: chat}).noRights = description
+	t.room(Chat{ID: chat}).noRights = description
 }
 
 // Upgrade turns a group into a supergroup with a new id.
-func (t *Telegram) Upgrade(from, to int64) {
+func (t *Server) Upgrade(from, to int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old := t.room(TelegramChat{ID: from, Type: "group"})
+	old := t.room(Chat{ID: from, Type: "group"})
 	old.movedTo = to
-	t.room(TelegramChat{ID: to, Type: "supergroup", Title: old.chat.Title})
+	t.room(Chat{ID: to, Type: "supergroup", Title: old.chat.Title})
 }
 
 // Visible returns the bot's messages in a chat as people see them now, oldest first.
-func (t *Telegram) Visible(chat int64) []TelegramMessage {
+func (t *Server) Visible(chat int64) []Message {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []TelegramMessage
+	var out []Message
 	r := t.rooms[chat]
 	if r == nil {
 		return nil
@@ -177,20 +177,20 @@ func (t *Telegram) Visible(chat int64) []TelegramMessage {
 }
 
 // Message returns one message of a chat.
-func (t *Telegram) Message(chat int64, id int) (TelegramMessage, bool) {
+func (t *Server) Message(chat int64, id int) (Message, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r := t.rooms[chat]; r != nil && r.messages[id] != nil {
 		return *r.messages[id], true
 	}
-	return TelegramMessage{}, false
+	return Message{}, false
 }
 
 // Acts returns what happened in a chat, 0 for all of them, oldest first.
-func (t *Telegram) Acts(chat int64) []TelegramAct {
+func (t *Server) Acts(chat int64) []Act {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []TelegramAct
+	var out []Act
 	for _, a := range t.acts {
 		if chat == 0 || a.Chat == chat {
 			out = append(out, a)
@@ -200,22 +200,22 @@ func (t *Telegram) Acts(chat int64) []TelegramAct {
 }
 
 // Watch calls f for each act from now on, while the server is locked: f must be quick and call nothing here.
-func (t *Telegram) Watch(f func(TelegramAct)) {
+func (t *Server) Watch(f func(Act)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.watchers = append(t.watchers, f)
 }
 
 // Commands returns the command menu.
-func (t *Telegram) Commands() []TelegramCommand {
+func (t *Server) Commands() []Command {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.commands)
 }
 
 // act notes what happened. The caller holds mu.
-func (t *Telegram) act(verb string, chat int64, thread, message int, text string) {
-	a := TelegramAct{At: time.Now(), Verb: verb, Chat: chat, Thread: thread, Message: message, Text: text}
+func (t *Server) act(verb string, chat int64, thread, message int, text string) {
+	a := Act{At: time.Now(), Verb: verb, Chat: chat, Thread: thread, Message: message, Text: text}
 	t.acts = append(t.acts, a)
 	if over := len(t.acts) - t.o.Keep; t.o.Keep > 0 && over > t.o.Keep {
 		t.acts = slices.Clone(t.acts[over:])
@@ -226,7 +226,7 @@ func (t *Telegram) act(verb string, chat int64, thread, message int, text string
 }
 
 // keep stores a message in its room. The caller holds mu.
-func (t *Telegram) keep(r *room, m *TelegramMessage) {
+func (t *Server) keep(r *room, m *Message) {
 	r.messages[m.ID] = m
 	r.order = append(r.order, m.ID)
 	if over := len(r.order) - t.o.Keep; t.o.Keep > 0 && over > t.o.Keep {

@@ -1,4 +1,4 @@
-package platformtest
+package telegramtest
 
 import (
 	"net/http"
@@ -10,45 +10,45 @@ import (
 	"time"
 )
 
-// TelegramFile is a file that a person sends.
-type TelegramFile struct {
+// File is a file that a person sends.
+type File struct {
 	Kind string // "photo", "video", "animation", "audio", "voice", "document", "sticker"
 	Name string
 	MIME string
 	Body []byte
 }
 
-// TelegramPost is a message that a person writes.
-type TelegramPost struct {
+// Post is a message that a person writes.
+type Post struct {
 	Chat int64
 	// From is who writes. The zero value is the person of a private chat, or Ann (7001) elsewhere.
-	From TelegramUser
+	From User
 	// As, when set, writes in the name of a chat: an anonymous admin, a channel.
-	As *TelegramChat
+	As *Chat
 	// Thread is a topic.
 	Thread  int
 	Text    string
-	Files   []TelegramFile // more than one is an album; Text is the first one's caption
+	Files   []File // more than one is an album; Text is the first one's caption
 	ReplyTo int
 	Quote   string // the quoted part of the answered message
 	// Entities are what Telegram would mark; nil finds mentions and commands.
-	Entities  []TelegramEntity
+	Entities  []Entity
 	Forwarded string // the name of the hidden user it is forwarded from
 }
 
 // Say makes the person of a chat write text. It returns the message's id. A chat that is new is made.
-func (t *Telegram) Say(chat int64, text string) int {
-	return t.Write(TelegramPost{Chat: chat, Text: text})[0]
+func (t *Server) Say(chat int64, text string) int {
+	return t.Write(Post{Chat: chat, Text: text})[0]
 }
 
 // Write makes somebody write, and returns the ids of the messages (several for an album).
-func (t *Telegram) Write(p TelegramPost) []int {
+func (t *Server) Write(p Post) []int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	room := t.room(TelegramChat{ID: p.Chat})
+	room := t.room(Chat{ID: p.Chat})
 	files := p.Files
 	if len(files) == 0 {
-		files = []TelegramFile{{}}
+		files = []File{{}}
 	}
 	album := ""
 	if len(files) > 1 {
@@ -64,7 +64,7 @@ func (t *Telegram) Write(p TelegramPost) []int {
 		m := t.compose(room, p, text)
 		m.Album, m.wire.Album, m.Kind = album, album, "text"
 		if f.Kind != "" {
-			wire := t.store(telegramFile{name: f.Name, body: f.Body, mime: f.MIME})
+			wire := t.store(stored{name: f.Name, body: f.Body, mime: f.MIME})
 			m.Kind, m.File, m.Body, m.FileID = f.Kind, f.Name, f.Body, wire.ID
 			m.wire.attach(f.Kind, wire)
 		}
@@ -81,9 +81,9 @@ func (t *Telegram) Write(p TelegramPost) []int {
 	return ids
 }
 
-func (t *Telegram) compose(room *room, p TelegramPost, text string) *TelegramMessage {
+func (t *Server) compose(room *room, p Post, text string) *Message {
 	t.nextMsg++
-	m := &TelegramMessage{
+	m := &Message{
 		ID: t.nextMsg, Chat: p.Chat, Thread: p.Thread, From: t.writer(room, p), Text: text, Raw: text,
 		Marks: p.Entities, ReplyTo: p.ReplyTo, At: time.Now(),
 	}
@@ -103,7 +103,7 @@ func (t *Telegram) compose(room *room, p TelegramPost, text string) *TelegramMes
 	if p.Thread != 0 {
 		m.wire.Thread, m.wire.IsTopic = p.Thread, true
 		// Telegram names the topic's first message as the answered one.
-		m.wire.ReplyTo = &wireMessage{ID: p.Thread, Thread: p.Thread, IsTopic: true, Chat: room.chat, From: &TelegramUser{ID: 7000, FirstName: "Owner"}, Date: m.At.Unix(), Topic: &wireTopic{Name: room.topics[p.Thread]}}
+		m.wire.ReplyTo = &wireMessage{ID: p.Thread, Thread: p.Thread, IsTopic: true, Chat: room.chat, From: &User{ID: 7000, FirstName: "Owner"}, Date: m.At.Unix(), Topic: &wireTopic{Name: room.topics[p.Thread]}}
 	}
 	if answered := room.messages[p.ReplyTo]; answered != nil {
 		wire := answered.wire
@@ -120,25 +120,25 @@ func (t *Telegram) compose(room *room, p TelegramPost, text string) *TelegramMes
 }
 
 // GroupAnonymousBot is who Telegram names as the author of an anonymous admin's message.
-var groupAnonymousBot = TelegramUser{ID: 1087968824, IsBot: true, FirstName: "Group", Username: "GroupAnonymousBot"}
+var groupAnonymousBot = User{ID: 1087968824, IsBot: true, FirstName: "Group", Username: "GroupAnonymousBot"}
 
-func (t *Telegram) writer(room *room, p TelegramPost) TelegramUser {
+func (t *Server) writer(room *room, p Post) User {
 	switch {
 	case p.As != nil:
 		return groupAnonymousBot
 	case p.From.ID != 0:
 		return p.From
 	case room.chat.Type == "private":
-		return TelegramUser{ID: p.Chat, FirstName: room.chat.FirstName, LastName: room.chat.LastName, Username: room.chat.Username, Language: "en"}
+		return User{ID: p.Chat, FirstName: room.chat.FirstName, LastName: room.chat.LastName, Username: room.chat.Username, Language: "en"}
 	}
-	return TelegramUser{ID: 7001, FirstName: "Ann", Username: "ann", Language: "en"}
+	return User{ID: 7001, FirstName: "Ann", Username: "ann", Language: "en"}
 }
 
 // Rewrite makes the author of a message edit it.
-func (t *Telegram) Rewrite(chat int64, id int, text string) {
+func (t *Server) Rewrite(chat int64, id int, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	m := t.room(TelegramChat{ID: chat}).messages[id]
+	m := t.room(Chat{ID: chat}).messages[id]
 	if m == nil {
 		return
 	}
@@ -150,10 +150,10 @@ func (t *Telegram) Rewrite(chat int64, id int, text string) {
 
 // Press makes somebody press the button with data under a message. It returns the query's id, and false
 // when there is no such button.
-func (t *Telegram) Press(chat int64, message int, data string, who TelegramUser) (string, bool) {
+func (t *Server) Press(chat int64, message int, data string, who User) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	room := t.room(TelegramChat{ID: chat})
+	room := t.room(Chat{ID: chat})
 	m := room.messages[message]
 	found := false
 	if m != nil {
@@ -167,23 +167,23 @@ func (t *Telegram) Press(chat int64, message int, data string, who TelegramUser)
 		return "", false
 	}
 	if who.ID == 0 {
-		who = t.writer(room, TelegramPost{Chat: chat})
+		who = t.writer(room, Post{Chat: chat})
 	}
 	t.nextAny++
 	id := strconv.Itoa(900000 + t.nextAny)
-	t.queries[id] = &telegramQuery{}
+	t.queries[id] = &query{}
 	t.queue("callback_query", struct {
-		ID       string       `json:"id"`
-		From     TelegramUser `json:"from"`
-		Message  wireMessage  `json:"message"`
-		Instance string       `json:"chat_instance"`
-		Data     string       `json:"data"`
+		ID       string      `json:"id"`
+		From     User        `json:"from"`
+		Message  wireMessage `json:"message"`
+		Instance string      `json:"chat_instance"`
+		Data     string      `json:"data"`
 	}{id, who, m.wire, "1", data})
 	return id, true
 }
 
 // Answer returns what the bot answered a press with, and whether it did.
-func (t *Telegram) Answer(query string) (string, bool) {
+func (t *Server) Answer(query string) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q := t.queries[query]
@@ -194,12 +194,12 @@ func (t *Telegram) Answer(query string) (string, bool) {
 }
 
 // React makes somebody put emoji on a message in place of was; either may be empty.
-func (t *Telegram) React(chat int64, message int, was, emoji string, who TelegramUser) {
+func (t *Server) React(chat int64, message int, was, emoji string, who User) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	room := t.room(TelegramChat{ID: chat})
+	room := t.room(Chat{ID: chat})
 	if who.ID == 0 {
-		who = t.writer(room, TelegramPost{Chat: chat})
+		who = t.writer(room, Post{Chat: chat})
 	}
 	list := func(e string) []wireReaction {
 		if e == "" {
@@ -208,9 +208,9 @@ func (t *Telegram) React(chat int64, message int, was, emoji string, who Telegra
 		return []wireReaction{{"emoji", e}}
 	}
 	t.queue("message_reaction", struct {
-		Chat    TelegramChat   `json:"chat"`
+		Chat    Chat           `json:"chat"`
 		Message int            `json:"message_id"`
-		User    TelegramUser   `json:"user"`
+		User    User           `json:"user"`
 		Date    int64          `json:"date"`
 		Old     []wireReaction `json:"old_reaction"`
 		New     []wireReaction `json:"new_reaction"`
@@ -218,10 +218,10 @@ func (t *Telegram) React(chat int64, message int, was, emoji string, who Telegra
 }
 
 // serveFile answers /file/bot<token>/<path>.
-func (t *Telegram) serveFile(w http.ResponseWriter, r *http.Request, rest string) {
+func (t *Server) serveFile(w http.ResponseWriter, r *http.Request, rest string) {
 	token, name, _ := strings.Cut(strings.TrimPrefix(rest, "bot"), "/")
 	if !t.letsIn(token) {
-		writeTelegram(w, nil, &telegramError{code: 401, description: "Unauthorized"})
+		write(w, nil, &apiError{code: 401, description: "Unauthorized"})
 		return
 	}
 	id := strings.TrimSuffix(path.Base(name), path.Ext(name))
@@ -229,7 +229,7 @@ func (t *Telegram) serveFile(w http.ResponseWriter, r *http.Request, rest string
 	f, ok := t.files[id]
 	t.mu.Unlock()
 	if !ok {
-		writeTelegram(w, nil, &telegramError{code: 404, description: "Not Found"})
+		write(w, nil, &apiError{code: 404, description: "Not Found"})
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
@@ -237,7 +237,7 @@ func (t *Telegram) serveFile(w http.ResponseWriter, r *http.Request, rest string
 }
 
 // WriteLocal puts the uploaded files where getFile says they are in local mode.
-func (t *Telegram) WriteLocal() error {
+func (t *Server) WriteLocal() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id, f := range t.files {

@@ -1,4 +1,4 @@
-package platformtest
+package telegramtest
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // call runs a method.
-func (t *Telegram) call(r *telegramRequest) (any, error) {
+func (t *Server) call(r *request) (any, error) {
 	switch r.method {
 	case "getupdates":
 		return t.getUpdates(r)
@@ -53,7 +53,7 @@ func (t *Telegram) call(r *telegramRequest) (any, error) {
 	case "setmycommands":
 		return t.setCommands(r)
 	case "getmycommands":
-		return append([]TelegramCommand{}, t.commands...), nil
+		return append([]Command{}, t.commands...), nil
 	case "deletemycommands":
 		t.commands = nil
 		return true, nil
@@ -68,11 +68,11 @@ func (t *Telegram) call(r *telegramRequest) (any, error) {
 	case "logout", "close":
 		return true, nil
 	}
-	return nil, &telegramError{code: 404, description: "Not Found: method not found"}
+	return nil, &apiError{code: 404, description: "Not Found: method not found"}
 }
 
 // target finds the chat of a request, and refuses as the service does.
-func (t *Telegram) target(r *telegramRequest) (*room, error) {
+func (t *Server) target(r *request) (*room, error) {
 	if r.params["chat_id"] == "" {
 		return nil, refuse(400, "chat_id is empty")
 	}
@@ -81,7 +81,7 @@ func (t *Telegram) target(r *telegramRequest) (*room, error) {
 	case room == nil:
 		return nil, refuse(400, "chat not found")
 	case room.movedTo != 0:
-		return nil, &telegramError{code: 400, description: "Bad Request: group chat was upgraded to a supergroup chat", migrateTo: room.movedTo}
+		return nil, &apiError{code: 400, description: "Bad Request: group chat was upgraded to a supergroup chat", migrateTo: room.movedTo}
 	case room.blocked != "":
 		return nil, refuse(403, "%s", room.blocked)
 	case room.noRights != "":
@@ -91,12 +91,12 @@ func (t *Telegram) target(r *telegramRequest) (*room, error) {
 }
 
 // draft begins a message of the bot: chat, thread, reply and buttons are checked.
-func (t *Telegram) draft(r *telegramRequest) (*room, *TelegramMessage, error) {
+func (t *Server) draft(r *request) (*room, *Message, error) {
 	room, err := t.target(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &TelegramMessage{Chat: room.chat.ID, Bot: true, Silent: r.bool("disable_notification"), Preview: true, At: time.Now(), Kind: "text"}
+	m := &Message{Chat: room.chat.ID, Bot: true, Silent: r.bool("disable_notification"), Preview: true, At: time.Now(), Kind: "text"}
 	if m.Thread = int(r.int("message_thread_id")); m.Thread != 0 && room.topics[m.Thread] == "" {
 		return nil, nil, refuse(400, "message thread not found")
 	}
@@ -123,7 +123,7 @@ func (t *Telegram) draft(r *telegramRequest) (*room, *TelegramMessage, error) {
 	return room, m, nil
 }
 
-func buttonsOf(r *telegramRequest) ([][]TelegramButton, error) {
+func buttonsOf(r *request) ([][]Button, error) {
 	if r.params["reply_markup"] == "" {
 		return nil, nil
 	}
@@ -145,8 +145,8 @@ func buttonsOf(r *telegramRequest) ([][]TelegramButton, error) {
 }
 
 // read parses and measures a text.
-func read(text, mode string, limit int, what string) (string, []TelegramEntity, error) {
-	var entities []TelegramEntity
+func read(text, mode string, limit int, what string) (string, []Entity, error) {
+	var entities []Entity
 	switch strings.ToLower(mode) {
 	case "html":
 		var err error
@@ -165,7 +165,7 @@ func read(text, mode string, limit int, what string) (string, []TelegramEntity, 
 }
 
 // post puts a message of the bot into its room and returns it as the service answers.
-func (t *Telegram) deliver(room *room, m *TelegramMessage) wireMessage {
+func (t *Server) deliver(room *room, m *Message) wireMessage {
 	t.nextMsg++
 	m.ID = t.nextMsg
 	m.From = t.bot()
@@ -185,7 +185,7 @@ func (t *Telegram) deliver(room *room, m *TelegramMessage) wireMessage {
 }
 
 // refresh brings the wire form up to date with text and buttons.
-func (m *TelegramMessage) refresh() {
+func (m *Message) refresh() {
 	if m.Kind == "text" {
 		m.wire.Text, m.wire.Entities = m.Text, m.Marks
 	} else {
@@ -197,8 +197,8 @@ func (m *TelegramMessage) refresh() {
 	}
 }
 
-func (t *Telegram) bot() TelegramUser {
-	return TelegramUser{ID: t.o.BotID, IsBot: true, FirstName: "Herald", Username: t.o.Username}
+func (t *Server) bot() User {
+	return User{ID: t.o.BotID, IsBot: true, FirstName: "Herald", Username: t.o.Username}
 }
 
 const (
@@ -206,7 +206,7 @@ const (
 	captionMax   = 1024
 )
 
-func (t *Telegram) sendText(r *telegramRequest) (any, error) {
+func (t *Server) sendText(r *request) (any, error) {
 	room, m, err := t.draft(r)
 	if err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (t *Telegram) sendText(r *telegramRequest) (any, error) {
 	return t.deliver(room, m), nil
 }
 
-func (t *Telegram) sendFile(r *telegramRequest, kind string) (any, error) {
+func (t *Server) sendFile(r *request, kind string) (any, error) {
 	room, m, err := t.draft(r)
 	if err != nil {
 		return nil, err
@@ -245,7 +245,7 @@ func (t *Telegram) sendFile(r *telegramRequest, kind string) (any, error) {
 	return answer, nil
 }
 
-func checkMedia(kind string, f telegramFile) error {
+func checkMedia(kind string, f stored) error {
 	switch {
 	case len(f.body) == 0:
 		return refuse(400, "file must be non-empty")
@@ -258,14 +258,14 @@ func checkMedia(kind string, f telegramFile) error {
 }
 
 // store keeps an uploaded file. The caller holds mu.
-func (t *Telegram) store(f telegramFile) wireFile {
+func (t *Server) store(f stored) wireFile {
 	t.nextFile++
 	id := "file-" + strconv.Itoa(t.nextFile)
 	t.files[id] = f
 	return wireFile{ID: id, Unique: "u" + id, Name: f.name, MIME: f.mime, Size: len(f.body)}
 }
 
-func (t *Telegram) sendAlbum(r *telegramRequest) (any, error) {
+func (t *Server) sendAlbum(r *request) (any, error) {
 	room, base, err := t.draft(r)
 	if err != nil {
 		return nil, err
@@ -281,7 +281,7 @@ func (t *Telegram) sendAlbum(r *telegramRequest) (any, error) {
 	}
 	t.nextAny++
 	album := "album-" + strconv.Itoa(t.nextAny)
-	var messages []*TelegramMessage
+	var messages []*Message
 	for _, item := range media {
 		m := *base
 		m.Kind, m.Album, m.Raw, m.Mode = item.Type, album, item.Caption, item.Mode
@@ -300,7 +300,7 @@ func (t *Telegram) sendAlbum(r *telegramRequest) (any, error) {
 	}
 	answers := make([]wireMessage, len(messages))
 	for i, m := range messages {
-		wire := t.store(telegramFile{name: m.File, body: m.Body})
+		wire := t.store(stored{name: m.File, body: m.Body})
 		m.FileID = wire.ID
 		answers[i] = t.deliver(room, m)
 		m.wire.attach(m.Kind, wire)
@@ -309,7 +309,7 @@ func (t *Telegram) sendAlbum(r *telegramRequest) (any, error) {
 	return answers, nil
 }
 
-func (t *Telegram) edit(r *telegramRequest, field string) (any, error) {
+func (t *Server) edit(r *request, field string) (any, error) {
 	room, err := t.target(r)
 	if err != nil {
 		return nil, err
@@ -358,7 +358,7 @@ func (t *Telegram) edit(r *telegramRequest, field string) (any, error) {
 	return m.wire, nil
 }
 
-func (t *Telegram) remove(r *telegramRequest) (any, error) {
+func (t *Server) remove(r *request) (any, error) {
 	room, err := t.target(r)
 	if err != nil {
 		return nil, err
@@ -374,7 +374,7 @@ func (t *Telegram) remove(r *telegramRequest) (any, error) {
 	return true, nil
 }
 
-func (t *Telegram) chatAction(r *telegramRequest) (any, error) {
+func (t *Server) chatAction(r *request) (any, error) {
 	room, err := t.target(r)
 	if err != nil {
 		return nil, err
@@ -393,7 +393,7 @@ func (t *Telegram) chatAction(r *telegramRequest) (any, error) {
 // reactions are the emoji that bots may use, of the service's list.
 const reactions = "👍 👎 ❤ 🔥 🥰 👏 😁 🤔 🤯 😱 🤬 😢 🎉 🤩 🤮 💩 🙏 👌 🕊 🤡 🥱 🥴 😍 🐳 🌚 🌭 💯 🤣 ⚡ 🍌 🏆 💔 🤨 😐 🍓 🍾 💋 🖕 😈 😴 😭 🤓 👻 👀 🎃 🙈 😇 😨 🤝 ✍ 🤗 🫡 🎅 🎄 ☃ 💅 🤪 🗿 🆒 💘 🙉 🦄 😘 💊 🙊 😎 👾 🤷 😡"
 
-func (t *Telegram) react(r *telegramRequest) (any, error) {
+func (t *Server) react(r *request) (any, error) {
 	room, err := t.target(r)
 	if err != nil {
 		return nil, err
@@ -416,7 +416,7 @@ func (t *Telegram) react(r *telegramRequest) (any, error) {
 	return true, nil
 }
 
-func (t *Telegram) answerQuery(r *telegramRequest) (any, error) {
+func (t *Server) answerQuery(r *request) (any, error) {
 	q := t.queries[r.params["callback_query_id"]]
 	if q == nil || q.answered {
 		return nil, refuse(400, "query is too old and response timeout expired or query ID is invalid")
@@ -428,8 +428,8 @@ func (t *Telegram) answerQuery(r *telegramRequest) (any, error) {
 
 var commandName = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
 
-func (t *Telegram) setCommands(r *telegramRequest) (any, error) {
-	var commands []TelegramCommand
+func (t *Server) setCommands(r *request) (any, error) {
+	var commands []Command
 	if !r.decode("commands", &commands) {
 		return nil, refuse(400, "can't parse commands")
 	}
@@ -448,7 +448,7 @@ func (t *Telegram) setCommands(r *telegramRequest) (any, error) {
 	return true, nil
 }
 
-func (t *Telegram) getFile(r *telegramRequest) (any, error) {
+func (t *Server) getFile(r *request) (any, error) {
 	f, ok := t.files[r.params["file_id"]]
 	if !ok {
 		return nil, refuse(400, "wrong file_id or the file is temporarily unavailable")

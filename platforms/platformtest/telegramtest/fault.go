@@ -1,43 +1,44 @@
-package platformtest
+package telegramtest
 
 import (
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"herald/platforms/platformtest/faults"
 )
 
-// TelegramTrouble is a way in which a call goes wrong.
-type TelegramTrouble string
+// Trouble is a way in which a call goes wrong.
+type Trouble string
 
 // The troubles.
 const (
 	// AnswerStatus answers Status without acting. 429 opens a window of RetryAfter for the chat.
-	AnswerStatus TelegramTrouble = "status"
+	AnswerStatus Trouble = "status"
 	// ResetBefore cuts the connection without acting.
-	ResetBefore TelegramTrouble = "reset before"
+	ResetBefore Trouble = "reset before"
 	// ResetAfter acts and cuts the connection instead of answering.
-	ResetAfter TelegramTrouble = "reset after"
+	ResetAfter Trouble = "reset after"
 	// HangBefore takes the request and neither acts nor answers.
-	HangBefore TelegramTrouble = "hang before"
+	HangBefore Trouble = "hang before"
 	// HangAfter acts and never answers.
-	HangAfter TelegramTrouble = "hang after"
+	HangAfter Trouble = "hang after"
 	// SlowBody answers half, waits Delay, then the rest.
-	SlowBody TelegramTrouble = "slow body"
+	SlowBody Trouble = "slow body"
 	// HalfBody answers half and cuts the connection.
-	HalfBody TelegramTrouble = "half body"
+	HalfBody Trouble = "half body"
 	// Garbage answers 200 with something that is no JSON.
-	Garbage TelegramTrouble = "garbage"
+	Garbage Trouble = "garbage"
 	// Twice puts every update of a getUpdates answer in twice.
-	Twice TelegramTrouble = "twice"
+	Twice Trouble = "twice"
 	// Backwards turns the order of a getUpdates answer round.
-	Backwards TelegramTrouble = "backwards"
+	Backwards Trouble = "backwards"
 )
 
-// TelegramFault scripts a trouble.
-type TelegramFault struct {
-	Trouble TelegramTrouble
+// Fault scripts a trouble.
+type Fault struct {
+	Trouble Trouble
 	// Method is the method that goes wrong. Empty is every one but getUpdates and getMe.
 	Method string
 	// Chat is the chat it goes wrong for. 0 is every one.
@@ -56,7 +57,7 @@ type TelegramFault struct {
 }
 
 // Break adds a fault. Faults are used up in order.
-func (t *Telegram) Break(f TelegramFault) {
+func (t *Server) Break(f Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if f.Times == 0 {
@@ -67,7 +68,7 @@ func (t *Telegram) Break(f TelegramFault) {
 }
 
 // Heal takes all faults and windows off.
-func (t *Telegram) Heal() {
+func (t *Server) Heal() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.faults, t.windows = nil, map[int64]time.Time{}
@@ -75,7 +76,7 @@ func (t *Telegram) Heal() {
 	t.done = make(chan struct{})
 }
 
-func (t *Telegram) faultFor(r *telegramRequest) *TelegramFault {
+func (t *Server) faultFor(r *request) *Fault {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, f := range t.faults {
@@ -101,7 +102,7 @@ func (t *Telegram) faultFor(r *telegramRequest) *TelegramFault {
 }
 
 // deliveryFault returns and spends a fault of the given kind.
-func (t *Telegram) deliveryFault(trouble TelegramTrouble) bool {
+func (t *Server) deliveryFault(trouble Trouble) bool {
 	for i, f := range t.faults {
 		if f.Trouble == trouble {
 			t.spend(i)
@@ -111,7 +112,7 @@ func (t *Telegram) deliveryFault(trouble TelegramTrouble) bool {
 	return false
 }
 
-func (t *Telegram) spend(i int) {
+func (t *Server) spend(i int) {
 	f := t.faults[i]
 	if f.Times < 0 {
 		return
@@ -121,15 +122,15 @@ func (t *Telegram) spend(i int) {
 	}
 }
 
-func (t *Telegram) misbehaveBefore(w http.ResponseWriter, r *http.Request, f *TelegramFault) bool {
+func (t *Server) misbehaveBefore(w http.ResponseWriter, r *http.Request, f *Fault) bool {
 	switch f.Trouble {
 	case AnswerStatus:
 		t.answerStatus(w, f)
 	case ResetBefore:
-		reset(w)
+		faults.Reset(w)
 	case HangBefore:
 		t.hang(r)
-		reset(w)
+		faults.Reset(w)
 	case Garbage:
 		_, _ = w.Write([]byte("<html>upstream says hello</html>"))
 	default:
@@ -138,14 +139,14 @@ func (t *Telegram) misbehaveBefore(w http.ResponseWriter, r *http.Request, f *Te
 	return true
 }
 
-func (t *Telegram) misbehaveAfter(w http.ResponseWriter, r *http.Request, f *TelegramFault, result any, err error) bool {
-	status, body := telegramAnswer(result, err)
+func (t *Server) misbehaveAfter(w http.ResponseWriter, r *http.Request, f *Fault, result any, err error) bool {
+	status, body := answerOf(result, err)
 	switch f.Trouble {
 	case ResetAfter:
-		reset(w)
+		faults.Reset(w)
 	case HangAfter:
 		t.hang(r)
-		reset(w)
+		faults.Reset(w)
 	case SlowBody, HalfBody:
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -153,7 +154,7 @@ func (t *Telegram) misbehaveAfter(w http.ResponseWriter, r *http.Request, f *Tel
 		_, _ = w.Write(body[:len(body)/2])
 		_ = http.NewResponseController(w).Flush()
 		if f.Trouble == HalfBody {
-			reset(w)
+			faults.Reset(w)
 			return true
 		}
 		timer := time.NewTimer(f.Delay)
@@ -169,7 +170,7 @@ func (t *Telegram) misbehaveAfter(w http.ResponseWriter, r *http.Request, f *Tel
 	return true
 }
 
-func (t *Telegram) answerStatus(w http.ResponseWriter, f *TelegramFault) {
+func (t *Server) answerStatus(w http.ResponseWriter, f *Fault) {
 	seconds := int((f.RetryAfter + time.Second - 1) / time.Second)
 	if f.Header {
 		if seconds > 0 {
@@ -178,18 +179,18 @@ func (t *Telegram) answerStatus(w http.ResponseWriter, f *TelegramFault) {
 		http.Error(w, "<html>the proxy is tired</html>", f.Status)
 		return
 	}
-	e := &telegramError{code: f.Status, description: f.Description, retryAfter: seconds}
+	e := &apiError{code: f.Status, description: f.Description, retryAfter: seconds}
 	if f.Status == http.StatusTooManyRequests && e.description == "" {
 		e.description = tooMany(seconds).Error()
 	}
 	if e.description == "" {
 		e.description = http.StatusText(f.Status)
 	}
-	writeTelegram(w, nil, e)
+	write(w, nil, e)
 }
 
 // hang holds the request until the client goes or the fake is healed or closed.
-func (t *Telegram) hang(r *http.Request) {
+func (t *Server) hang(r *http.Request) {
 	t.mu.Lock()
 	done := t.done
 	t.mu.Unlock()
@@ -197,16 +198,4 @@ func (t *Telegram) hang(r *http.Request) {
 	case <-r.Context().Done():
 	case <-done:
 	}
-}
-
-// reset cuts the connection with an RST.
-func reset(w http.ResponseWriter) {
-	conn, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	_ = conn.Close()
 }
