@@ -95,6 +95,7 @@ const (
 	KindSteer    Kind = "steer"    // a person's note that was put into a running turn
 	KindPartial  Kind = "partial"  // visible text of an answer that was interrupted
 	KindObserved Kind = "observed" // heard in a room but not said to the bot
+	KindEarlier  Kind = "earlier"  // said in the thread before the bot was spoken to, quoted; in the user role
 	KindMirror   Kind = "mirror"   // sent to this chat by something else (cron, send)
 	KindNotice   Kind = "notice"   // shown to the person, not part of the model's conversation
 )

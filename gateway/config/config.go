@@ -153,6 +153,7 @@ type Gateway struct {
 	ConnectTimeout  time.Duration `yaml:"platform_connect_timeout" default:"30s" min:"1s" max:"1h" doc:"time limit of one attempt to connect a platform" reload:"adapter"`
 	MaxInboundMedia Bytes         `yaml:"max_inbound_media_bytes" default:"128MiB" min:"1KiB" max:"4GiB" doc:"largest file taken from a chat" reload:"adapter"`
 	MaxMessage      Bytes         `yaml:"max_message_bytes" default:"1MiB" min:"4KiB" max:"64MiB" doc:"longest text taken from a chat; a longer one is refused with a notice"`
+	HistoryLimit    int           `yaml:"history_limit" default:"50" min:"0" max:"200" doc:"messages read of a thread's past when the bot is first spoken to in the middle of it; 0: none"`
 	MaxPending      int           `yaml:"max_pending_per_session" default:"100" min:"1" max:"100000" doc:"messages that may wait in one conversation; more are refused with a notice" reload:"restart"`
 	StrictMedia     bool          `yaml:"strict" default:"false" env:"HERALD_MEDIA_DELIVERY_STRICT" doc:"send only files from the caches, the allowed directories, or made recently"`
 	MediaAllowDirs  []string      `yaml:"media_delivery_allow_dirs" env:"HERALD_MEDIA_ALLOW_DIRS" sep:"path" check:"abspath" doc:"directories whose files may be sent in strict mode"`

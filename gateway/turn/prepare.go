@@ -20,22 +20,21 @@ const fetchTimeout = 5 * time.Minute
 // inlineText is the largest text attachment whose content goes into the message, in bytes.
 const inlineText = 16 << 10
 
-// userRows makes the transcript rows of inbox items. ready is false when files have to be fetched first.
+// userRows makes the transcript rows of inbox items. ready is false when files, or what was said earlier, have to be
+// fetched first.
 func (run *Run) userRows(items []sessions.InboxItem) (rows []*sessions.Message, ready bool) {
-	ready = true
+	_, asks := run.asksEarlier(items)
+	ready = !asks
 	for _, item := range items {
 		row := run.userRow(item, sessions.KindPlain)
 		for _, a := range row.Attachments {
 			ready = ready && a.Path != "" && !isText(a)
 		}
-		if ready {
-			row.Content = describe(row.Content, row.Attachments)
-		}
 		rows = append(rows, row)
 	}
-	if !ready {
-		for i, item := range items {
-			rows[i] = run.userRow(item, sessions.KindPlain)
+	if ready {
+		for _, row := range rows {
+			row.Content = describe(row.Content, row.Attachments)
 		}
 	}
 	return rows, ready
@@ -72,9 +71,13 @@ func (run *Run) userRow(item sessions.InboxItem, kind sessions.Kind) *sessions.M
 	return row
 }
 
-// prepare fetches the files of the rows and appends the rows. What can't be fetched is said in the row and
-// to the person.
-func (run *Run) prepare(rows []*sessions.Message) error {
+// prepare fetches the files of the rows, and what was said earlier, and appends the rows. What can't be fetched is
+// said in the row and to the person.
+func (run *Run) prepare(items []sessions.InboxItem, rows []*sessions.Message) error {
+	earlier, err := run.earlier(items)
+	if err != nil {
+		return err
+	}
 	var lost []*sessions.OutboxRow
 	for _, row := range rows {
 		for i := range row.Attachments {
@@ -92,7 +95,10 @@ func (run *Run) prepare(rows []*sessions.Message) error {
 		}
 		row.Content = describe(row.Content, row.Attachments)
 	}
-	err := run.update(sessions.EdgeTurnBegin, func(tx sessions.Tx) error {
+	if earlier != nil {
+		rows = append([]*sessions.Message{earlier}, rows...)
+	}
+	err = run.update(sessions.EdgeTurnBegin, func(tx sessions.Tx) error {
 		if len(lost) > 0 {
 			if err := tx.PutOutbox(lost...); err != nil {
 				return err

@@ -321,7 +321,7 @@ func (run *Run) proceed(items []sessions.InboxItem, rows []*sessions.Message, re
 	run.startTyping()
 	defer run.stopTyping()
 	if !ready {
-		if err := run.prepare(rows); err != nil {
+		if err := run.prepare(items, rows); err != nil {
 			run.fail(err)
 			return
 		}

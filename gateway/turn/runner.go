@@ -99,6 +99,7 @@ type Settings struct {
 	Reasoning     string
 	MaxAttempts   int // process starts that may run one turn; more parks it
 	MaxInboundLen int // bytes of text of one message that reach the model
+	History       int // messages of a place's past that a first mention brings along; 0 none
 	MaxMedia      int64
 	MediaDir      string
 	Media         MediaPolicy

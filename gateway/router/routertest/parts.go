@@ -168,6 +168,9 @@ func LastUser(req model.Request) string {
 
 // Chat is a platform in memory that shows what is sent.
 type Chat struct {
+	// Past answers for what was said before a message; nil: nothing was. Set before the first message.
+	Past func(ctx context.Context, before platforms.MessageID, limit int) ([]platforms.Said, error)
+
 	mu      sync.Mutex
 	places  map[platforms.Address][]string
 	private []string
@@ -203,6 +206,14 @@ func (c *Chat) Send(_ context.Context, out platforms.Outgoing) (platforms.Receip
 		c.places[out.Address] = append(c.places[out.Address], out.Text.Plain)
 	}
 	return platforms.Receipt{Message: platforms.MessageID(fmt.Sprint("s", c.sent))}, nil
+}
+
+// History implements platforms.Historian.
+func (c *Chat) History(ctx context.Context, _ platforms.Address, before platforms.MessageID, limit int) ([]platforms.Said, error) {
+	if c.Past == nil {
+		return nil, nil
+	}
+	return c.Past(ctx, before, limit)
 }
 
 // Adapter implements delivery.Adapters.
