@@ -1,0 +1,501 @@
+package teamstest
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// classify reads a request's path.
+func (s *Server) classify(r *http.Request, body []byte) *call {
+	c := &call{body: body}
+	for part := range strings.SplitSeq(strings.Trim(r.URL.EscapedPath(), "/"), "/") {
+		clear, err := url.PathUnescape(part)
+		if err != nil {
+			return c
+		}
+		c.rest = append(c.rest, clear)
+	}
+	switch path := r.URL.Path; {
+	case path == "/v1/.well-known/openidconfiguration":
+		c.on = OpenIDDoc
+	case path == "/v1/.well-known/keys":
+		c.on = Keys
+	case strings.HasSuffix(path, "/oauth2/v2.0/token"):
+		c.on = Token
+	case strings.HasSuffix(path, "/v2.0/.well-known/openid-configuration"), path == "/common/discovery/instance":
+		c.on = login
+	case c.rest[0] == "graph":
+		c.on, c.rest = Graph, c.rest[1:]
+	case c.rest[0] == "sharepoint" && len(c.rest) > 1:
+		c.on = Download
+		if r.Method == http.MethodPut {
+			c.on = Upload
+		}
+	case c.rest[0] == s.o.Region && len(c.rest) > 2 && c.rest[1] == "v3":
+		c.rest = c.rest[2:]
+		c.on = c.connector(r.Method)
+	}
+	return c
+}
+
+// login is what a client library asks before it asks for a token.
+const login Endpoint = "login"
+
+// connector reads the path below v3 and leaves in rest what follows a conversation id.
+func (c *call) connector(method string) Endpoint {
+	switch {
+	case c.rest[0] == "attachments":
+		return Attachments
+	case c.rest[0] == "teams":
+		return Teams
+	case c.rest[0] != "conversations":
+		return ""
+	case len(c.rest) == 1:
+		return Create
+	}
+	c.room, c.thread = splitID(c.rest[1])
+	c.rest = c.rest[2:]
+	switch what := strings.Join(c.rest[:min(1, len(c.rest))], ""); {
+	case what == "":
+		return Info
+	case what == "members" || what == "pagedmembers":
+		return Members
+	case what != "activities":
+		return ""
+	case len(c.rest) == 4 && c.rest[2] == "reactions":
+		return React
+	case len(c.rest) == 3 && c.rest[2] == "members":
+		return Members
+	case method == http.MethodPut:
+		return Edit
+	case method == http.MethodDelete:
+		return Delete
+	}
+	var a sent
+	_ = json.Unmarshal(c.body, &a)
+	if _, streams := a.stream(); a.Type == "typing" && !streams {
+		return Typing
+	}
+	return Send
+}
+
+// serveConnector answers the REST interface below the service URL.
+func (s *Server) serveConnector(w http.ResponseWriter, r *http.Request, c *call) {
+	if c.on == login {
+		s.serveLogin(w, r)
+		return
+	}
+	if err := s.authorize(r, connectorScope); err != nil {
+		writeError(w, err)
+		return
+	}
+	status, value, err := s.connect(r, c)
+	switch {
+	case err != nil:
+		writeError(w, err)
+	case value == nil:
+		w.WriteHeader(status)
+	default:
+		if file, ok := value.(*storedFile); ok {
+			file.serve(w)
+			return
+		}
+		writeJSON(w, status, value)
+	}
+}
+
+type resource struct {
+	ID string `json:"id,omitempty"`
+}
+
+func (s *Server) connect(r *http.Request, c *call) (int, any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch c.on {
+	case Create:
+		return s.create(c)
+	case Attachments:
+		return s.attachment(c)
+	case Teams:
+		return s.teamInfo(c)
+	}
+	at, err := s.place(c)
+	if err != nil {
+		return 0, nil, err
+	}
+	switch c.on {
+	case Send, Typing:
+		return s.receive(at, c)
+	case Edit:
+		return s.edit(at, c)
+	case Delete:
+		return s.remove(at, c)
+	case React:
+		return s.botReaction(r, at, c)
+	case Members:
+		return s.members(r, at, c)
+	case Info:
+		return http.StatusOK, conversation{ID: at.ID, Type: string(at.Type), IsGroup: at.Type != Personal, TenantID: at.Tenant, Name: at.Name}, nil
+	}
+	return 0, nil, refuse(404, "NotFound", "No HTTP resource was found that matches the request URI.")
+}
+
+var conversationID = regexp.MustCompile(`^(a:|19:|29:)[A-Za-z0-9:@\-_.]+$`)
+
+// place finds the room of a request, and refuses as Teams does.
+func (s *Server) place(c *call) (*room, error) {
+	if !conversationID.MatchString(c.room) {
+		return nil, refuse(400, "BadSyntax", "Bad format of conversation ID")
+	}
+	r := s.rooms[c.room]
+	switch {
+	case r == nil:
+		return nil, refuse(404, "ConversationNotFound", wording(404, "ConversationNotFound"))
+	case r.refusal != nil:
+		return nil, r.refusal
+	case !r.installed && r.Type == Personal:
+		return nil, refuse(403, "ForbiddenOperationException", wording(403, "ForbiddenOperationException"))
+	case !r.installed:
+		return nil, refuse(403, "BotNotInConversationRoster", wording(403, "BotNotInConversationRoster"))
+	case c.thread == "":
+		return r, nil
+	case r.Type != Channel:
+		return nil, refuse(400, "BadSyntax", "Bad format of conversation ID: threads are not supported in this conversation")
+	case r.gone[c.thread] || r.messages[c.thread] == nil || r.messages[c.thread].Thread != c.thread:
+		return nil, refuse(404, "ActivityNotFoundInConversation", wording(404, "ActivityNotFoundInConversation"))
+	}
+	return r, nil
+}
+
+// receive takes an activity of the bot.
+func (s *Server) receive(r *room, c *call) (int, any, error) {
+	a, err := s.read(c.body)
+	if err != nil {
+		return 0, nil, err
+	}
+	thread := c.thread
+	if len(c.rest) == 2 { // a reply to an activity
+		answered := r.messages[c.rest[1]]
+		switch {
+		case r.gone[c.rest[1]]:
+			return 0, nil, refuse(404, "ActivityNotFoundInConversation", wording(404, "ActivityNotFoundInConversation"))
+		case answered != nil && r.Type == Channel && thread == "":
+			thread = answered.Thread
+		}
+		a.ReplyToID = c.rest[1]
+	}
+	if info, ok := a.stream(); ok {
+		return s.streamed(r, a, info)
+	}
+	switch a.Type {
+	case "typing":
+		s.act(Act{Verb: "typing", Room: r.ID, Thread: thread, Bot: true})
+		return http.StatusCreated, resource{s.messageID()}, nil
+	case "message":
+		m, err := s.deliver(r, thread, a)
+		if err != nil {
+			return 0, nil, err
+		}
+		return http.StatusCreated, resource{m.ID}, nil
+	}
+	return 0, nil, refuse(400, "BadSyntax", "Unknown activity type")
+}
+
+// read parses and measures an activity.
+func (s *Server) read(body []byte) (*sent, error) {
+	a := &sent{}
+	if err := json.Unmarshal(body, a); err != nil {
+		return nil, refuse(400, "BadSyntax", "Invalid activity: the request body is no valid JSON")
+	}
+	a.raw = slices.Clone(body)
+	if a.size() > s.o.MessageLimit {
+		if _, ok := a.stream(); ok {
+			return nil, notAllowed("Message size too large")
+		}
+		return nil, refuse(http.StatusRequestEntityTooLarge, "MessageSizeTooBig", wording(413, "MessageSizeTooBig"))
+	}
+	return a, nil
+}
+
+// size is what counts for the limit: text, cards and mentions in UTF-8, pictures in data URIs not included.
+func (a *sent) size() int {
+	n := len(a.Text) + len(a.Summary)
+	for _, x := range a.Attachments {
+		n += len(x.Content) + len(x.Name) + len(x.ContentType)
+		if !strings.HasPrefix(x.ContentURL, "data:") {
+			n += len(x.ContentURL)
+		}
+	}
+	for _, e := range a.Entities {
+		if e.Type == "mention" {
+			n += len(e.Text) + len(e.Mentioned.ID) + len(e.Mentioned.Name)
+		}
+	}
+	return n
+}
+
+// deliver puts a message of the bot into a room.
+func (s *Server) deliver(r *room, thread string, a *sent) (*Message, error) {
+	m := &Message{ID: s.messageID(), Room: r.ID, Thread: thread, From: s.BotID(), Bot: true, At: time.Now()}
+	if r.Type == Channel && thread == "" {
+		m.Thread = m.ID
+	}
+	if err := s.fill(r, m, a); err != nil {
+		return nil, err
+	}
+	s.put(r, m)
+	s.act(Act{Verb: "send", Room: r.ID, Thread: m.Thread, Message: m.ID, Text: m.Text, Bot: true})
+	return m, nil
+}
+
+// fill makes a message look as an activity says.
+func (s *Server) fill(r *room, m *Message, a *sent) error {
+	if a.Text == "" && len(a.Attachments) == 0 && a.Summary == "" {
+		return refuse(400, "BadSyntax", "Message must have text or attachments")
+	}
+	look, err := s.look(r, m.ID, a)
+	if err != nil {
+		return err
+	}
+	m.Text, m.Raw, m.Format, m.Alert = a.Text, a.raw, cmp.Or(a.TextFormat, "markdown"), a.ChannelData.Notification.Alert
+	m.Cards, m.Buttons, m.Files, m.CardText = look.cards, look.buttons, look.files, strings.Join(look.texts, "\n")
+	m.Mentioned = nil
+	for _, e := range a.Entities {
+		if e.Type == "mention" && strings.Contains(a.Text, e.Text) {
+			m.Mentioned = append(m.Mentioned, e.Mentioned.ID)
+		}
+	}
+	if a.ReplyToID != "" && r.Type != Channel {
+		m.ReplyTo = a.ReplyToID
+	}
+	return nil
+}
+
+// own finds a message of the bot.
+func (s *Server) own(r *room, id string) (*Message, error) {
+	m := r.messages[id]
+	switch {
+	case m == nil:
+		return nil, refuse(404, "ActivityNotFoundInConversation", wording(404, "ActivityNotFoundInConversation"))
+	case !m.Bot:
+		return nil, refuse(403, "NotEnoughPermissions", wording(403, "NotEnoughPermissions"))
+	}
+	return m, nil
+}
+
+// edit is PUT of an activity.
+func (s *Server) edit(r *room, c *call) (int, any, error) {
+	if len(c.rest) != 2 {
+		return 0, nil, refuse(405, "MethodNotAllowed", "The requested resource does not support http method 'PUT'.")
+	}
+	m, err := s.own(r, c.rest[1])
+	if err != nil {
+		return 0, nil, err
+	}
+	a, err := s.read(c.body)
+	if err != nil {
+		return 0, nil, err
+	}
+	if m.Streaming {
+		return 0, nil, refuse(403, "ContentStreamNotAllowed", "Content stream is not completed")
+	}
+	if err := s.fill(r, m, a); err != nil {
+		return 0, nil, err
+	}
+	m.Edited = time.Now()
+	s.act(Act{Verb: "edit", Room: r.ID, Thread: m.Thread, Message: m.ID, Text: m.Text, Bot: true})
+	return http.StatusOK, resource{m.ID}, nil
+}
+
+// remove is DELETE of an activity.
+func (s *Server) remove(r *room, c *call) (int, any, error) {
+	if len(c.rest) != 2 {
+		return 0, nil, refuse(405, "MethodNotAllowed", "The requested resource does not support http method 'DELETE'.")
+	}
+	m, err := s.own(r, c.rest[1])
+	if err != nil {
+		return 0, nil, err
+	}
+	r.forget(m.ID)
+	s.act(Act{Verb: "delete", Room: r.ID, Thread: m.Thread, Message: m.ID, Bot: true})
+	return http.StatusOK, nil, nil
+}
+
+var reactionType = regexp.MustCompile(`^[A-Za-z0-9_\-]+$`)
+
+// botReaction is PUT and DELETE of a reaction.
+func (s *Server) botReaction(req *http.Request, r *room, c *call) (int, any, error) {
+	m := r.messages[c.rest[1]]
+	if m == nil {
+		return 0, nil, refuse(404, "ActivityNotFoundInConversation", wording(404, "ActivityNotFoundInConversation"))
+	}
+	if !reactionType.MatchString(c.rest[3]) {
+		return 0, nil, refuse(400, "BadSyntax", "Invalid reaction type")
+	}
+	verb := map[string]string{http.MethodPut: "react", http.MethodDelete: "unreact"}[req.Method]
+	if verb == "" {
+		return 0, nil, refuse(405, "MethodNotAllowed", "The requested resource does not support http method '"+req.Method+"'.")
+	}
+	m.react(s.BotID(), c.rest[3], verb == "unreact")
+	s.act(Act{Verb: verb, Room: r.ID, Thread: m.Thread, Message: m.ID, Text: c.rest[3], Bot: true})
+	return http.StatusOK, nil, nil
+}
+
+// create is POST v3/conversations: a personal chat, or a new thread of a channel.
+func (s *Server) create(c *call) (int, any, error) {
+	var want struct {
+		IsGroup     bool            `json:"isGroup"`
+		TenantID    string          `json:"tenantId"`
+		Members     []account       `json:"members"`
+		Activity    json.RawMessage `json:"activity"`
+		ChannelData struct {
+			Tenant  resource `json:"tenant"`
+			Channel resource `json:"channel"`
+		} `json:"channelData"`
+	}
+	if json.Unmarshal(c.body, &want) != nil {
+		return 0, nil, refuse(400, "BadSyntax", "Invalid conversation parameters")
+	}
+	if want.ChannelData.Channel.ID != "" {
+		return s.createThread(want.ChannelData.Channel.ID, want.Activity)
+	}
+	switch {
+	case want.IsGroup || len(want.Members) != 1:
+		return 0, nil, refuse(400, "BadSyntax", "Incorrect conversation creation parameters: bots can't create group chats")
+	case cmp.Or(want.TenantID, want.ChannelData.Tenant.ID) == "":
+		return 0, nil, refuse(400, "BadSyntax", "Tenant id must be provided in the conversation creation parameters")
+	case cmp.Or(want.TenantID, want.ChannelData.Tenant.ID) != s.o.TenantID:
+		return 0, nil, refuse(403, "BotDisabledByAdmin", wording(403, "BotDisabledByAdmin"))
+	}
+	u, ok := s.person(want.Members[0].ID)
+	if !ok {
+		return 0, nil, refuse(400, "BadArgument", "Failed to decrypt pairwise id")
+	}
+	r := s.personal(u)
+	if !r.installed {
+		return 0, nil, refuse(403, "ForbiddenOperationException", wording(403, "ForbiddenOperationException"))
+	}
+	s.act(Act{Verb: "create", Room: r.ID, Bot: true})
+	return http.StatusCreated, resource{r.ID}, nil
+}
+
+func (s *Server) createThread(channel string, raw json.RawMessage) (int, any, error) {
+	r, err := s.place(&call{room: channel})
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(raw) == 0 || string(raw) == "null" {
+		return 0, nil, refuse(400, "BadSyntax", "Incorrect conversation creation parameters: an initial activity is required")
+	}
+	a, err := s.read(raw)
+	if err != nil {
+		return 0, nil, err
+	}
+	m, err := s.deliver(r, "", a)
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusCreated, map[string]string{"id": r.ID + ";messageid=" + m.ID, "activityId": m.ID}, nil
+}
+
+// person finds somebody by the bot's id or the Entra id.
+func (s *Server) person(id string) (User, bool) {
+	for _, u := range s.users {
+		if u.ID == id || u.AAD == id {
+			return u, true
+		}
+	}
+	return User{}, false
+}
+
+// member is a person as the roster shows them.
+type member struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Given     string `json:"givenName"`
+	Surname   string `json:"surname"`
+	Object    string `json:"objectId"`
+	AAD       string `json:"aadObjectId"`
+	Email     string `json:"email"`
+	Principal string `json:"userPrincipalName"`
+	Tenant    string `json:"tenantId"`
+	Role      string `json:"userRole"`
+}
+
+func (s *Server) rosterEntry(u User) member {
+	given, surname, _ := strings.Cut(u.Name, " ")
+	return member{u.ID, u.Name, given, surname, u.AAD, u.AAD, u.Email, u.Email, s.o.TenantID, "user"}
+}
+
+// pageSize is how many members a page has when the bot does not say.
+const pageSize = 200
+
+// members answers members, pagedmembers and members/{id}.
+func (s *Server) members(req *http.Request, r *room, c *call) (int, any, error) {
+	if c.rest[0] == "members" && len(c.rest) == 2 {
+		for _, u := range r.Members {
+			if u.ID == c.rest[1] || u.AAD == c.rest[1] {
+				return http.StatusOK, s.rosterEntry(u), nil
+			}
+		}
+		return 0, nil, refuse(404, "MemberNotFoundInConversation", "Member not found in conversation.")
+	}
+	list := []member{}
+	for _, u := range r.Members {
+		list = append(list, s.rosterEntry(u))
+	}
+	if c.rest[0] != "pagedmembers" {
+		return http.StatusOK, list, nil
+	}
+	query := req.URL.Query()
+	size, _ := strconv.Atoi(query.Get("pageSize"))
+	if size <= 0 {
+		size = pageSize
+	}
+	from, _ := strconv.Atoi(query.Get("continuationToken"))
+	from = min(max(from, 0), len(list))
+	to := min(from+size, len(list))
+	page := map[string]any{"members": list[from:to]}
+	if to < len(list) {
+		page["continuationToken"] = strconv.Itoa(to)
+	}
+	return http.StatusOK, page, nil
+}
+
+// teamInfo answers teams/{id} and teams/{id}/conversations.
+func (s *Server) teamInfo(c *call) (int, any, error) {
+	if len(c.rest) < 2 {
+		return 0, nil, refuse(404, "NotFound", "No HTTP resource was found that matches the request URI.")
+	}
+	t, ok := s.teams[c.rest[1]]
+	if !ok {
+		return 0, nil, refuse(404, "TeamNotFound", "The team was not found.")
+	}
+	if r := s.rooms[t.ID]; !r.installed {
+		return 0, nil, refuse(403, "BotNotInConversationRoster", wording(403, "BotNotInConversationRoster"))
+	}
+	type channel struct {
+		ID   string  `json:"id"`
+		Name *string `json:"name"` // null for General
+	}
+	channels := []channel{{ID: t.ID}}
+	for _, r := range s.rooms {
+		if r.Type == Channel && r.Team.ID == t.ID && r.ID != t.ID {
+			channels = append(channels, channel{r.ID, &r.Name})
+		}
+	}
+	slices.SortFunc(channels[1:], func(a, b channel) int { return strings.Compare(a.ID, b.ID) })
+	if len(c.rest) == 3 && c.rest[2] == "conversations" {
+		return http.StatusOK, map[string]any{"conversations": channels}, nil
+	}
+	return http.StatusOK, map[string]any{
+		"id": t.ID, "name": t.Name, "aadGroupId": t.Group, "channelCount": len(channels), "memberCount": len(s.rooms[t.ID].Members),
+	}, nil
+}

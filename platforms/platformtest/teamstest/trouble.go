@@ -1,0 +1,110 @@
+package teamstest
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"herald/platforms/platformtest/faults"
+)
+
+// connectorCalls are what AnyConnector stands for.
+var connectorCalls = []Endpoint{Send, Typing, Edit, Delete, React, Create, Members, Teams, Info}
+
+// Break adds a fault. Faults are used up in order.
+func (s *Server) Break(f Fault) {
+	p := refuse(cmp.Or(f.Status, http.StatusServiceUnavailable), f.Code, f.Message)
+	p.code = cmp.Or(p.code, usualCode[p.status])
+	p.message = cmp.Or(p.message, wording(p.status, p.code))
+	p.retryAfter, p.noHeader = f.RetryAfter, f.NoHeader
+	s.script.Break(faults.Fault{
+		Kind: f.Kind, Times: f.Times, Status: p.status, Header: p.header(), Body: p.body(), Delay: f.Delay,
+		On: func(r *http.Request) bool {
+			c := callOf(r)
+			if f.On == AnyConnector && !slices.Contains(connectorCalls, c.on) || f.On != AnyConnector && f.On != c.on {
+				return false
+			}
+			return (f.Room == "" || f.Room == c.room) && s.left(c) <= 0
+		},
+		Then: func(r *http.Request) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			switch {
+			case f.Kind != faults.Status:
+			case p.status == http.StatusTooManyRequests:
+				s.windows[callOf(r).window()] = time.Now().Add(f.RetryAfter)
+			case p.status == http.StatusUnauthorized:
+				delete(s.issued, bearer(r))
+			}
+		},
+	})
+}
+
+// Heal takes all faults and windows off and ends requests that hang.
+func (s *Server) Heal() {
+	s.script.Heal()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.windows = map[string]time.Time{}
+}
+
+// Violations returns the requests that came inside a retry-after window, in words.
+func (s *Server) Violations() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.violations)
+}
+
+// window names what a 429 is for: one room, or one of the services without rooms.
+func (c *call) window() string {
+	return cmp.Or(c.room, string(c.on))
+}
+
+func (s *Server) left(c *call) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Until(s.windows[c.window()])
+}
+
+// politeness refuses, and records, a request inside a window that the bot was asked to wait for.
+func (s *Server) politeness(c *call) error {
+	left := s.left(c)
+	if left <= 0 || c.on == "" {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.violations = append(s.violations, fmt.Sprintf("%s for %s came %s too early", c.on, c.window(), left.Round(time.Millisecond)))
+	p := refuse(http.StatusTooManyRequests, "TooManyRequests", wording(http.StatusTooManyRequests, "TooManyRequests"))
+	p.retryAfter = left
+	return p
+}
+
+// usualCode is the connector's code for a status that has but one.
+var usualCode = map[int]string{
+	400: "BadSyntax", 401: "Unauthorized", 403: "Forbidden", 404: "ConversationNotFound", 412: "PreconditionFailed",
+	413: "MessageSizeTooBig", 429: "TooManyRequests", 500: "ServiceError", 502: "ServiceError", 503: "ServiceUnavailable", 504: "GatewayTimeout",
+}
+
+// wording is what Teams says beside a code (Microsoft's page "Status codes from bot conversational APIs").
+func wording(status int, code string) string {
+	text := map[string]string{
+		"Unauthorized":                   "Authorization has been denied for this request.",
+		"BotNotInConversationRoster":     "The bot is not part of the conversation roster.",
+		"BotDisabledByAdmin":             "The tenant admin disabled this bot",
+		"ConversationBlockedByUser":      "User blocked the conversation with the bot.",
+		"ForbiddenOperationException":    "Bot is not installed in user's personal scope",
+		"NotEnoughPermissions":           "Bot doesn't have permissions to perform this operation.",
+		"ActivityNotFoundInConversation": "Activity not found in conversation.",
+		"ConversationNotFound":           "Conversation not found.",
+		"PreconditionFailed":             "Precondition failed, please try again.",
+		"MessageSizeTooBig":              "Message size too large.",
+		"TooManyRequests":                "API calls quota exceeded! maximum admitted 1 per Second.",
+		"ServiceError":                   "Unknown error.",
+		"ServiceUnavailable":             "Service is unavailable, please try again.",
+		"GatewayTimeout":                 "The request timed out.",
+	}[code]
+	return cmp.Or(text, http.StatusText(status))
+}
