@@ -83,12 +83,16 @@ const (
 	SilentAfter Trouble = "silent after"
 	// BrokenAnswer: it is done and half an answer comes.
 	BrokenAnswer Trouble = "broken answer"
+	// SlowAnswer: it is done, and the answer comes in pieces over some tenths of a second.
+	SlowAnswer Trouble = "slow answer"
+	// ProxyPage: nothing was done, and a page of some proxy comes with status 200.
+	ProxyPage Trouble = "proxy page"
 	// Unreachable: no connection can be had, until Heal.
 	Unreachable Trouble = "unreachable"
 )
 
-// Troubles are all of them.
-var troubles = []Trouble{RateRefused, ServerError, CutBefore, CutAfter, SilentBefore, SilentAfter, BrokenAnswer, Unreachable}
+// troubles are all of them.
+var troubles = []Trouble{RateRefused, ServerError, CutBefore, CutAfter, SilentBefore, SilentAfter, BrokenAnswer, SlowAnswer, ProxyPage, Unreachable}
 
 // What a World can do beyond; checks that need it are skipped without it.
 type (
@@ -110,6 +114,34 @@ type (
 	ReactionSender interface {
 		React(p Place, message platforms.MessageID, emoji string)
 	}
+	// Quoter is a World whose people can answer a message so that the answer names it.
+	Quoter interface {
+		SayReply(p Place, to platforms.MessageID, text string) platforms.MessageID
+	}
+	// Commander is a World whose people have native slash commands. Told returns what only the invoker of the newest
+	// command sees, oldest first.
+	Commander interface {
+		Command(p Place, name, args string)
+		Told(p Place) []string
+	}
+	// Revoker is a World that can take the bot's credentials away.
+	Revoker interface{ Revoke() }
+	// Stormer is a World where every call, those of the inbound path too, can fail with a 5xx until Heal. Calls
+	// returns how many came so far.
+	Stormer interface {
+		Storm()
+		Calls() int
+	}
+	// Doubler is a World that can deliver one message of a person twice at once.
+	Doubler interface {
+		SayTwice(p Place, text string) platforms.MessageID
+	}
+	// Shuffler is a World that can deliver messages out of order.
+	Shuffler interface {
+		SayShuffled(p Place, texts ...string)
+	}
+	// Counter is a World that knows how many inbound connections ever lived at the same time.
+	Counter interface{ MostReceivers() int }
 	// TypingWatcher is a World that sees when the bot types.
 	TypingWatcher interface {
 		TypingSeen(p Place) bool

@@ -26,7 +26,11 @@ var checks = []check{
 	{"a redelivery carries the same id", redelivery},
 	{"order is kept", order},
 	{"a reply lands where the message came from", roundTrip},
+	{"every kind of message stays in its place, also after a restart", staysInPlace},
+	{"a quoted message is named", quoting},
+	{"a slash command is answered to its invoker alone", commanding},
 	{"the outcome of a send is known truly", outcomes},
+	{"the outcome of an edit is known truly", editOutcomes},
 	{"no request inside a retry window", politeness},
 	{"an edit to the same content is success", edits},
 	{"a deleted message is gone", deletes},
@@ -37,7 +41,11 @@ var checks = []check{
 	{"files go out or leave a note", filesOut},
 	{"files come in", filesIn},
 	{"the text limit counts in the platform's unit", limits},
+	{"a message that comes twice is kept once", doubled},
+	{"messages out of order all arrive", shuffled},
 	{"deaf is not ready", deafness},
+	{"a storm of server errors passes", storm},
+	{"credentials that were taken away pause the account", revoked},
 	{"reconnecting leaves one connection", reconnecting},
 	{"a stop is prompt", stopping},
 	{"no error holds a secret", secrets},
@@ -72,6 +80,8 @@ type stage struct {
 	stop    func()
 	errs    []error
 	count   int
+	// gaveUp allows Run to end by itself with a *platforms.StartError.
+	gaveUp bool
 }
 
 func newStage(t *testing.T, h Harness) *stage {
@@ -105,8 +115,16 @@ func (s *stage) start() {
 		cancel()
 		select {
 		case err := <-ended:
-			if err != nil {
-				s.t.Errorf("Run returned %v after its context ended, want nil", err)
+			var gaveUp *platforms.StartError
+			switch {
+			case err == nil:
+			case s.gaveUp && errors.As(err, &gaveUp):
+				s.errs = append(s.errs, err)
+				if gaveUp.Setting == "" {
+					s.t.Errorf("Run gave up with %v and names no setting", err)
+				}
+			default:
+				s.t.Errorf("Run returned %T %v after its context ended, want nil", err, err)
 			}
 		case <-time.After(patience):
 			s.t.Errorf("Run did not return within %s of its context's end", patience)

@@ -166,6 +166,9 @@ func reconnecting(t *testing.T, s *stage) {
 		}
 	}
 	s.until("at most one inbound connection lives", func() bool { return s.world.Receivers() <= 1 })
+	if counter, ok := s.world.(Counter); ok && counter.MostReceivers() > 1 {
+		t.Errorf("%d inbound connections lived at the same time, want never more than one", counter.MostReceivers())
+	}
 	if !eventually(func() bool { return runtime.NumGoroutine() <= before+4 }) {
 		t.Fatalf("%d goroutines after 20 reconnects, %d before", runtime.NumGoroutine(), before)
 	}

@@ -24,6 +24,7 @@ type Adapter struct {
 	gate   *gate
 	own    *ownMessages
 	albums albumVerdicts
+	doubt  chan struct{} // see doubtToken
 
 	// taking is held for reading while a webhook call is handled, and for writing once Run ends.
 	taking sync.RWMutex
@@ -52,7 +53,7 @@ func New(o Options) (*Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Adapter{s: s, own: newOwnMessages(), moved: map[int64]int64{}}
+	a := &Adapter{s: s, own: newOwnMessages(), moved: map[int64]int64{}, doubt: make(chan struct{}, 1)}
 	a.moves = newTransport(s)
 	a.http = &http.Client{Transport: a.moves}
 	a.me = newIdentity(s.account.ID)

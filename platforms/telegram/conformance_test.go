@@ -180,6 +180,10 @@ func (w *world) Break(trouble platformtest.Trouble) bool {
 		f.Trouble = telegramtest.HangAfter
 	case platformtest.BrokenAnswer:
 		f.Trouble = telegramtest.HalfBody
+	case platformtest.SlowAnswer:
+		f.Trouble, f.Delay = telegramtest.SlowBody, 300*time.Millisecond
+	case platformtest.ProxyPage:
+		f.Trouble = telegramtest.Garbage
 	case platformtest.Unreachable:
 		w.fake.Shut()
 		return true
@@ -207,6 +211,38 @@ func (w *world) Drop() bool { return w.fake.Cut() == nil }
 func (w *world) Receivers() int {
 	now, _, _ := w.fake.Polls()
 	return now
+}
+
+func (w *world) MostReceivers() int {
+	_, most, _ := w.fake.Polls()
+	return most
+}
+
+func (w *world) Storm() {
+	w.fake.Break(telegramtest.Fault{Trouble: telegramtest.AnswerStatus, Status: 502, Header: true, Times: -1})
+	w.fake.Break(telegramtest.Fault{Trouble: telegramtest.AnswerStatus, Status: 502, Header: true, Times: -1, Method: "getUpdates"})
+	w.fake.Break(telegramtest.Fault{Trouble: telegramtest.AnswerStatus, Status: 502, Header: true, Times: -1, Method: "getMe"})
+}
+
+func (w *world) Calls() int { return w.fake.AllCalls() }
+
+func (w *world) Revoke() { w.fake.Revoke() }
+
+func (w *world) SayTwice(p platformtest.Place, text string) platforms.MessageID {
+	w.fake.Break(telegramtest.Fault{Trouble: telegramtest.Twice})
+	return w.Say(p, text)
+}
+
+func (w *world) SayShuffled(p platformtest.Place, texts ...string) {
+	w.fake.Break(telegramtest.Fault{Trouble: telegramtest.Backwards, Times: -1})
+	for _, text := range texts {
+		w.Say(p, text)
+	}
+}
+
+func (w *world) SayReply(p platformtest.Place, to platforms.MessageID, text string) platforms.MessageID {
+	chat, thread := w.where(p)
+	return id(w.fake.Write(telegramtest.Post{Chat: chat, Thread: thread, Text: text, ReplyTo: number(to)})[0])
 }
 
 func (w *world) Impolite() []string { return w.fake.Violations() }

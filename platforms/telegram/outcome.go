@@ -75,6 +75,7 @@ func (a *Adapter) outcome(c *call, err error) *platforms.SendError {
 		e.Certainty = platforms.Unknown
 	case status == http.StatusUnauthorized:
 		e.Kind = platforms.AuthFailed
+		a.doubtToken()
 	case status == http.StatusForbidden:
 		e.Kind = platforms.Forbidden
 	case status == http.StatusRequestEntityTooLarge:

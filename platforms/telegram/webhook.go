@@ -134,7 +134,10 @@ func (a *Adapter) listen(ctx context.Context) error {
 // registered again and false when ctx ended.
 func (a *Adapter) watchWebhook(ctx context.Context) bool {
 	for {
-		if a.s.Clock.Sleep(ctx, webhookCheck) != nil {
+		if a.sleepOrDoubt(ctx, webhookCheck) {
+			return true // a send was told that the token is refused; registering again makes it certain
+		}
+		if ctx.Err() != nil {
 			return false
 		}
 		_, callCtx, cancel := a.newCall(ctx, a.s.PollMargin)
@@ -152,5 +155,34 @@ func (a *Adapter) watchWebhook(ctx context.Context) bool {
 		default:
 			a.health.heard()
 		}
+	}
+}
+
+// doubtToken wakes the watch over the webhook: nothing else would notice for a while that the token is refused.
+func (a *Adapter) doubtToken() {
+	select {
+	case a.doubt <- struct{}{}:
+	default:
+	}
+}
+
+// sleepOrDoubt waits for d, or until doubtToken was called, which it reports, or until ctx ends.
+func (a *Adapter) sleepOrDoubt(ctx context.Context, d time.Duration) bool {
+	ctx, wake := context.WithCancel(ctx)
+	defer wake()
+	slept := make(chan struct{})
+	go func() {
+		defer close(slept)
+		_ = a.s.Clock.Sleep(ctx, d)
+	}()
+	defer func() {
+		wake()
+		<-slept
+	}()
+	select {
+	case <-a.doubt:
+		return true
+	case <-slept:
+		return false
 	}
 }

@@ -269,25 +269,38 @@ func (l *troubledLog) set(t platformtest.Trouble) {
 
 var errTrouble = errors.New("trouble")
 
-func (l *troubledLog) Append(ctx context.Context, chat platforms.ChatID, nonce string, payload []byte) (int64, error) {
+func (l *troubledLog) Append(ctx context.Context, chat platforms.ChatID, nonce string, payload []byte) (seq int64, err error) {
+	err = l.troubled(ctx, func() (err error) {
+		seq, err = l.Log.Append(ctx, chat, nonce, payload)
+		return err
+	})
+	return seq, err
+}
+
+func (l *troubledLog) Update(ctx context.Context, chat platforms.ChatID, seq int64, payload []byte) error {
+	return l.troubled(ctx, func() error { return l.Log.Update(ctx, chat, seq, payload) })
+}
+
+// troubled does what is asked, or goes wrong before or after it.
+func (l *troubledLog) troubled(ctx context.Context, do func() error) error {
 	l.mu.Lock()
 	trouble := l.next
 	l.next = ""
 	l.mu.Unlock()
 	switch trouble {
 	case platformtest.ServerError, platformtest.CutBefore:
-		return 0, errTrouble
+		return errTrouble
 	case platformtest.SilentBefore:
 		<-ctx.Done()
-		return 0, ctx.Err()
+		return ctx.Err()
 	}
-	seq, err := l.Log.Append(ctx, chat, nonce, payload)
+	err := do()
 	switch trouble {
 	case platformtest.CutAfter:
-		return 0, errTrouble
+		return errTrouble
 	case platformtest.SilentAfter:
 		<-ctx.Done()
-		return 0, ctx.Err()
+		return ctx.Err()
 	}
-	return seq, err
+	return err
 }

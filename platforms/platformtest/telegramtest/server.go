@@ -136,6 +136,17 @@ func (t *Server) Calls(method string) int {
 	return t.calls[strings.ToLower(method)]
 }
 
+// AllCalls returns how many calls came in, of every method.
+func (t *Server) AllCalls() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := 0
+	for _, c := range t.calls {
+		n += c
+	}
+	return n
+}
+
 // request is one call with its parameters, however they were encoded.
 type request struct {
 	method string
