@@ -16,6 +16,7 @@ import (
 	"herald/gateway"
 	"herald/gateway/config"
 	"herald/gateway/model/modeltest"
+	"herald/platforms"
 	"herald/platforms/platformtest/telegramtest"
 	"herald/sessions/sqlite"
 	"herald/tools/redact"
@@ -37,6 +38,8 @@ type house struct {
 	env  []string
 	set  map[string]string
 	now  func() time.Time // nil: the real time
+	// adapters are platforms beside those of the configuration.
+	adapters []platforms.Adapter
 
 	gateway *gateway.Gateway
 	stop    context.CancelFunc
@@ -108,7 +111,8 @@ func (h *house) open() (*gateway.Gateway, error) {
 	}
 	secrets := redact.New(cfg.Secrets()...)
 	return gateway.New(context.Background(), gateway.Options{Config: cfg, Report: report, Source: src, Paths: config.PathsFor(h.home),
-		Profile: config.DefaultProfile, Version: "test", Log: zerolog.New(h.log).Level(zerolog.DebugLevel), Redactor: secrets, Now: h.now})
+		Profile: config.DefaultProfile, Version: "test", Log: zerolog.New(h.log).Level(zerolog.DebugLevel), Redactor: secrets, Now: h.now,
+		Adapters: func(platforms.Sink) []platforms.Adapter { return h.adapters }})
 }
 
 func (h *house) run() {

@@ -508,3 +508,26 @@ func BenchmarkT(b *testing.B) {
 }
 
 func languageTag(s string) language.Tag { return language.Make(s) }
+
+// Every command that a text names is found, so that it can be written as it is typed elsewhere, and nothing else is.
+func TestPrinter_Commands(t *testing.T) {
+	c := catalogs(t, Options{})
+	slash := regexp.MustCompile(`/[a-z{]`)
+	found := 0
+	for _, lang := range c.Languages() {
+		p := c.Printer(lang).Commands("!")
+		for key, text := range c.get(lang).texts {
+			typed := p.typed(text)
+			require.NotRegexp(t, slash, strings.ReplaceAll(typed, "://", ""), "%s %s", lang, key)
+			found += strings.Count(typed, "!") - strings.Count(text, "!")
+		}
+	}
+	require.Greater(t, found, 40)
+	p := c.Printer("en").Commands("!")
+	require.Equal(t, "I don't know !a/b /stop. !help lists the commands.", p.T("command.unknown", Str("name", "a/b /stop")), "arguments stay as they are")
+	require.Equal(t, "!stop", p.Command("stop"))
+	require.Equal(t, p, p.Commands("!"))
+	require.Contains(t, p.N("restart.parked", 2), "!retry")
+	require.Contains(t, p.Commands("").T("command.unknown", Str("name", "x")), "/help")
+	require.Equal(t, "/stop", c.Printer("de").Command("stop"))
+}

@@ -1,6 +1,7 @@
 package locales
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,8 +46,9 @@ func Dur(name string, d time.Duration) Arg { return Arg{name: name, kind: argDur
 
 // Printer says texts in one language. It is safe for concurrent use.
 type Printer struct {
-	all *Catalogs
-	own *catalog
+	all    *Catalogs
+	own    *catalog
+	prefix string // of commands; empty is "/"
 
 	once    sync.Once
 	numbers *message.Printer
@@ -54,6 +56,38 @@ type Printer struct {
 
 // Lang returns the catalog's name, such as "de".
 func (p *Printer) Lang() string { return p.own.lang }
+
+// Commands returns a printer whose texts write commands with another prefix than "/", as people must type them at a
+// place: "!stop" in a Slack thread. Only the texts' own words change, never what fills their placeholders. An empty
+// prefix is "/".
+func (p *Printer) Commands(prefix string) *Printer {
+	if prefix == "" {
+		prefix = "/"
+	}
+	if prefix == p.Command("") {
+		return p
+	}
+	return &Printer{all: p.all, own: p.own, prefix: prefix}
+}
+
+// Command returns how a command is written: the prefix and the name.
+func (p *Printer) Command(name string) string {
+	if p.prefix == "" {
+		return "/" + name
+	}
+	return p.prefix + name
+}
+
+// commandWord is a command in a text: a slash at the beginning of a word.
+var commandWord = regexp.MustCompile(`(^|[\s("“„«'])/([a-z{])`)
+
+// typed writes the commands of a text with the printer's prefix.
+func (p *Printer) typed(text string) string {
+	if p.prefix == "" || p.prefix == "/" || !strings.Contains(text, "/") {
+		return text
+	}
+	return commandWord.ReplaceAllString(text, "${1}"+strings.ReplaceAll(p.prefix, "$", "$$")+"${2}")
+}
 
 // T returns the text of a key with its placeholders filled in. A text whose placeholders don't fit the arguments is
 // returned unfilled, and a key that no catalog has as it is.
@@ -75,7 +109,7 @@ func (p *Printer) N(key string, n int, args ...Arg) string {
 		if _, ok := p.own.texts[key+".other"]; ok {
 			form = key + ".other"
 		} else if p.own.lang != Source { // this language lacks the text: take another one's, and its forms
-			return p.all.Printer(Source).N(key, n, args...)
+			return p.all.Printer(Source).Commands(p.prefix).N(key, n, args...)
 		}
 	}
 	text, ok := p.lookup(form)
@@ -147,13 +181,13 @@ func (p *Printer) form(n int) string {
 // lookup finds a key's text: in the own language, then in English.
 func (p *Printer) lookup(key string) (string, bool) {
 	if text, ok := p.own.texts[key]; ok {
-		return text, true
+		return p.typed(text), true
 	}
 	if p.own.lang == Source {
 		return "", false
 	}
 	text, ok := p.all.get(Source).texts[key]
-	return text, ok
+	return p.typed(text), ok
 }
 
 func (p *Printer) printer() *message.Printer {

@@ -43,7 +43,7 @@ func (q *Request) visible() []*Spec {
 
 // line shows one command.
 func (q *Request) line(s *Spec) string {
-	usage := "/" + s.Name
+	usage := q.Printer.Command(s.Name)
 	if s.Args != "" {
 		usage += " " + s.Args
 	}
@@ -70,7 +70,11 @@ func (q *Request) explain(name string) string {
 	}
 	text := q.line(s)
 	if len(s.Aliases) > 0 {
-		text += "\n\n" + q.t("command.help.aliases", locales.Str("names", "/"+strings.Join(s.Aliases, ", /")))
+		names := make([]string, len(s.Aliases))
+		for i, alias := range s.Aliases {
+			names[i] = q.Printer.Command(alias)
+		}
+		text += "\n\n" + q.t("command.help.aliases", locales.Str("names", strings.Join(names, ", ")))
 	}
 	return text
 }
@@ -174,7 +178,7 @@ func runWhoami(ctx context.Context, q *Request) error {
 	} else {
 		var names []string
 		for _, s := range q.visible() {
-			names = append(names, format.Code("/"+s.Name))
+			names = append(names, format.Code(q.Printer.Command(s.Name)))
 		}
 		lines = append(lines, q.t("command.whoami.user", locales.Str("commands", strings.Join(names, " "))))
 	}

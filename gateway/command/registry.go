@@ -263,7 +263,7 @@ func (q *Request) t(key string, args ...locales.Arg) string { return q.Printer.T
 
 // usage tells how the command is written.
 func (q *Request) usage() string {
-	text := "/" + q.spec.Name
+	text := q.Printer.Command(q.spec.Name)
 	if q.spec.Args != "" {
 		text += " " + q.spec.Args
 	}
