@@ -14,7 +14,16 @@ type Harness struct {
 	// Skip names checks that the platform can't pass and the reason, which is a property of the platform
 	// and not of the adapter. Names are those that the suite reports.
 	Skip map[string]string
+	// Lacks names what the platform does not have, and why: one of the features below, or a Trouble that can't
+	// happen there. A check that needs it is skipped with the reason; a World without something that is not named
+	// here fails the check.
+	Lacks map[string]string
 }
+
+// features are the names that Harness.Lacks may hold beside those of troubles.
+var features = []string{"redelivery", "rewriting", "deafness", "connections", "editing", "doubling", "shuffling", "storms", "revocation",
+	"files of people", "quotes", "native commands", "private answers", "deleting", "typing", "reactions of people", "buttons", "a text limit",
+	"secrets"}
 
 // World is a platform's service, its network, and the people on it.
 type World interface {

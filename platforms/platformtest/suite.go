@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,11 @@ func Run(t *testing.T, h Harness) {
 			c.run(t, newStage(t, h))
 		})
 	}
+	for name := range h.Lacks {
+		if !slices.Contains(features, name) && !slices.Contains(troubles, Trouble(name)) {
+			t.Errorf("Harness.Lacks names %q; want one of %q or %q", name, features, troubles)
+		}
+	}
 	for name := range h.Skip {
 		if !known[name] {
 			t.Errorf("Harness.Skip names %q, which is no check", name)
@@ -74,6 +80,7 @@ func Run(t *testing.T, h Harness) {
 // stage is one check's world with an adapter running on it.
 type stage struct {
 	t       *testing.T
+	harness Harness
 	world   World
 	adapter platforms.Adapter
 	sink    *Sink
@@ -85,7 +92,7 @@ type stage struct {
 }
 
 func newStage(t *testing.T, h Harness) *stage {
-	s := &stage{t: t, world: h.New(t), sink: &Sink{}}
+	s := &stage{t: t, harness: h, world: h.New(t), sink: &Sink{}}
 	s.start()
 	t.Cleanup(func() {
 		s.stop()
@@ -138,6 +145,15 @@ func (s *stage) in(t *testing.T) (back func()) {
 	outer := s.t
 	s.t = t
 	return func() { s.t = outer }
+}
+
+// lacks ends a check that needs what the world does not have: skipped with the platform's reason, else failed.
+func (s *stage) lacks(feature string) {
+	s.t.Helper()
+	if reason := s.harness.Lacks[feature]; reason != "" {
+		s.t.Skip(reason)
+	}
+	s.t.Fatalf("the World has no %s, and Harness.Lacks gives no reason of the platform's", feature)
 }
 
 // until waits for cond.

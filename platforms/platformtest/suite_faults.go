@@ -10,7 +10,7 @@ import (
 // P4 for edits: after any trouble the message shows the old text or the new one, and there is one message.
 func editOutcomes(t *testing.T, s *stage) {
 	if !s.adapter.Traits().Edit {
-		t.Skip("the platform can't edit")
+		s.lacks("editing")
 	}
 	p := s.first()
 	old := s.word()
@@ -19,7 +19,7 @@ func editOutcomes(t *testing.T, s *stage) {
 		t.Run(string(trouble), func(t *testing.T) {
 			defer s.in(t)()
 			if !s.world.Break(trouble) {
-				t.Skip("this service can't go wrong so")
+				s.lacks(string(trouble))
 			}
 			limit := patience
 			if trouble == SilentBefore || trouble == SilentAfter {
@@ -55,7 +55,7 @@ func editOutcomes(t *testing.T, s *stage) {
 func doubled(t *testing.T, s *stage) {
 	people, ok := s.world.(Doubler)
 	if !ok {
-		t.Skip("this service never delivers twice")
+		s.lacks("doubling")
 	}
 	for i := range 10 {
 		word := s.word()
@@ -75,7 +75,7 @@ func doubled(t *testing.T, s *stage) {
 func shuffled(t *testing.T, s *stage) {
 	people, ok := s.world.(Shuffler)
 	if !ok {
-		t.Skip("this service keeps the order")
+		s.lacks("shuffling")
 	}
 	want := map[string]bool{}
 	var texts []string
@@ -96,7 +96,7 @@ func shuffled(t *testing.T, s *stage) {
 func storm(t *testing.T, s *stage) {
 	world, ok := s.world.(Stormer)
 	if !ok {
-		t.Skip("this service has no storms")
+		s.lacks("storms")
 	}
 	world.Storm()
 	s.world.Drop()
@@ -127,7 +127,7 @@ func storm(t *testing.T, s *stage) {
 func revoked(t *testing.T, s *stage) {
 	world, ok := s.world.(Revoker)
 	if !ok {
-		t.Skip("there are no credentials to take away")
+		s.lacks("revocation")
 	}
 	world.Revoke()
 	s.world.Drop()

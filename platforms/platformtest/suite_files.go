@@ -56,7 +56,7 @@ func filesOut(t *testing.T, s *stage) {
 func filesIn(t *testing.T, s *stage) {
 	people, ok := s.world.(FileSender)
 	if !ok {
-		t.Skip("people can't send files here")
+		s.lacks("files of people")
 	}
 	fetcher, ok := s.adapter.(platforms.Fetcher)
 	if !ok {

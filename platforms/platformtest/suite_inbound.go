@@ -44,7 +44,7 @@ func redelivery(t *testing.T, s *stage) {
 		}
 		before := len(s.sink.Offered())
 		if !s.world.Redeliver() {
-			t.Skip("this service never redelivers")
+			s.lacks("redelivery")
 		}
 		s.until("the redelivery is handed on", func() bool { return len(s.sink.Offered()) > before })
 		for _, e := range s.sink.Offered()[before:] {
@@ -115,7 +115,7 @@ func roundTrip(t *testing.T, s *stage) {
 func rewriting(t *testing.T, s *stage) {
 	people, ok := s.world.(Rewriter)
 	if !ok {
-		t.Skip("people can't edit here")
+		s.lacks("rewriting")
 	}
 	p := s.first()
 	id := s.world.Say(p, s.word())
@@ -131,7 +131,7 @@ func rewriting(t *testing.T, s *stage) {
 // P12: connected but deaf is not ready.
 func deafness(t *testing.T, s *stage) {
 	if !s.world.Deafen() {
-		t.Skip("there is no inbound path that could be deaf")
+		s.lacks("deafness")
 	}
 	s.until("health notices that nothing comes in", func() bool { return !s.adapter.Health().Inbound })
 	h := s.adapter.Health()
@@ -157,7 +157,7 @@ func reconnecting(t *testing.T, s *stage) {
 	before := runtime.NumGoroutine()
 	for i := range 20 {
 		if !s.world.Drop() {
-			t.Skip("there are no connections to cut")
+			s.lacks("connections")
 		}
 		word := s.word()
 		s.world.Say(s.first(), word)

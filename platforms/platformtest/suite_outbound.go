@@ -16,7 +16,7 @@ func outcomes(t *testing.T, s *stage) {
 			defer s.in(t)()
 			p, word := s.first(), s.word()
 			if !s.world.Break(trouble) {
-				t.Skip("this service can't go wrong so")
+				s.lacks(string(trouble))
 			}
 			limit := patience
 			if trouble == SilentBefore || trouble == SilentAfter {
@@ -70,7 +70,7 @@ func politeness(t *testing.T, s *stage) {
 	p := s.first()
 	first := s.mustSend(p, s.word())
 	if !s.world.Break(RateRefused) {
-		t.Skip("this service has no rate limit")
+		s.lacks(string(RateRefused))
 	}
 	word := s.word()
 	if _, err := s.send(patience, platforms.Outgoing{Address: p.Address, Text: say(s.word())}); err == nil {
@@ -116,7 +116,7 @@ func politeness(t *testing.T, s *stage) {
 
 func edits(t *testing.T, s *stage) {
 	if !s.adapter.Traits().Edit {
-		t.Skip("the platform can't edit")
+		s.lacks("editing")
 	}
 	p := s.first()
 	receipt := s.mustSend(p, s.word())
@@ -146,7 +146,7 @@ func edits(t *testing.T, s *stage) {
 func deletes(t *testing.T, s *stage) {
 	deleter, ok := s.adapter.(platforms.Deleter)
 	if !ok {
-		t.Skip("the platform can't delete")
+		s.lacks("deleting")
 	}
 	p := s.first()
 	receipt := s.mustSend(p, s.word())
@@ -165,7 +165,7 @@ func deletes(t *testing.T, s *stage) {
 func typing(t *testing.T, s *stage) {
 	typist, ok := s.adapter.(platforms.Typist)
 	if !ok {
-		t.Skip("the platform shows no typing")
+		s.lacks("typing")
 	}
 	if typist.TypingEvery() <= 0 {
 		t.Fatalf("TypingEvery is %s", typist.TypingEvery())
@@ -200,7 +200,7 @@ func reacting(t *testing.T, s *stage) {
 	}
 	people, ok := s.world.(ReactionSender)
 	if !ok {
-		t.Skip("people can't react here")
+		s.lacks("reactions of people")
 	}
 	people.React(p, receipt.Message, "👍")
 	e := s.events(1)[0]
@@ -216,7 +216,7 @@ func reacting(t *testing.T, s *stage) {
 func buttons(t *testing.T, s *stage) {
 	presser, ok := s.world.(Presser)
 	if !ok || !s.adapter.Traits().Buttons {
-		t.Skip("the platform has no buttons")
+		s.lacks("buttons")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -255,7 +255,7 @@ func buttons(t *testing.T, s *stage) {
 func limits(t *testing.T, s *stage) {
 	traits := s.adapter.Traits().Text
 	if traits.Limit == 0 {
-		t.Skip("the platform has no limit")
+		s.lacks("a text limit")
 	}
 	p := s.first()
 	unit := map[platforms.Unit]int{platforms.CodePoints: 1, platforms.UTF16: 2, platforms.Bytes: 4}[traits.Unit]
@@ -275,7 +275,7 @@ func limits(t *testing.T, s *stage) {
 // secrets: whatever goes wrong, no text holds one (the cleanup of every check looks at its errors).
 func secrets(t *testing.T, s *stage) {
 	if _, ok := s.adapter.(platforms.Secretive); !ok {
-		t.Skip("the adapter has no secrets")
+		s.lacks("secrets")
 	}
 	p := s.first()
 	wrong := p.Address

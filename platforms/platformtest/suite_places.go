@@ -76,7 +76,7 @@ func (s *stage) onlyIn(p Place, text string) {
 func quoting(t *testing.T, s *stage) {
 	people, ok := s.world.(Quoter)
 	if !ok {
-		t.Skip("people can't quote here")
+		s.lacks("quotes")
 	}
 	p := s.first()
 	ours := s.mustSend(p, s.word())
@@ -109,7 +109,7 @@ func quoting(t *testing.T, s *stage) {
 func commanding(t *testing.T, s *stage) {
 	people, ok := s.world.(Commander)
 	if !ok {
-		t.Skip("the platform has no native commands")
+		s.lacks("native commands")
 	}
 	if lister, ok := s.adapter.(platforms.CommandLister); ok {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -125,7 +125,7 @@ func commanding(t *testing.T, s *stage) {
 		t.Fatalf("event %s %+v at %+v by %+v, want the command", e.Kind(), e.Command, e.Address, e.Sender)
 	}
 	if e.Command.Reply == "" {
-		t.Skip("commands are answered in the open here")
+		s.lacks("private answers")
 	}
 	var words []string
 	for range 3 {

@@ -16,8 +16,10 @@ const testToken = "4242:AAH-super-secret_part"
 
 // TestAdapter_Conformance runs the suite that every platform passes (P1 to P5, P8, P12).
 func TestAdapter_Conformance(t *testing.T) {
-	platformtest.Run(t, platformtest.Harness{New: newWorld})
+	platformtest.Run(t, platformtest.Harness{New: newWorld, Lacks: lacks})
 }
+
+var lacks = map[string]string{"native commands": "Telegram hands a command on as text"}
 
 // world is a fake Bot API server with a person, a group and a forum.
 type world struct {

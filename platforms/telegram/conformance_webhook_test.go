@@ -22,6 +22,7 @@ func TestAdapter_ConformanceWebhook(t *testing.T) {
 			w.url = server.URL
 			return w
 		},
+		Lacks: lacks,
 		Skip: map[string]string{
 			"deaf is not ready":                  "a webhook hears nothing of a service that does not call; getWebhookInfo is asked every minute",
 			"a storm of server errors passes":    "a webhook hears nothing of a service that does not call",

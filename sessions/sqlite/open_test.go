@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/sessions"
+	"herald/tools/needtest"
 )
 
 // Without the build tag sqlite_fts5 this is the test that says so.
@@ -300,7 +301,7 @@ func TestStore_Update_FullDatabase(t *testing.T) {
 func TestStore_Update_FullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=3m"); err != nil {
-		t.Skipf("no small file system can be mounted here: %v", err)
+		needtest.Lacking(t, "no small file system can be mounted here: %v", err)
 	}
 	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, 0)) })
 	ballast := dir + "/ballast"
@@ -361,7 +362,7 @@ func TestStore_Update_FullInABatch(t *testing.T) {
 // Run as root, the rights of files mean nothing: the child gives them up.
 func TestStore_Open_UnreadableHome(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to become somebody else")
+		needtest.Lacking(t, "needs root, to become somebody else")
 	}
 	dir, err := os.MkdirTemp("/tmp", "herald-store-")
 	require.NoError(t, err)

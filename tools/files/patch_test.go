@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"herald/tools"
+	"herald/tools/needtest"
 	"herald/tools/sandbox"
 )
 
@@ -379,7 +380,7 @@ func lineCount(s string) int {
 func TestUnifiedDiff_AppliesWithPatch(t *testing.T) {
 	program, err := exec.LookPath("git")
 	if err != nil {
-		t.Skip("git is not installed")
+		needtest.Lacking(t, "git is not installed")
 	}
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {

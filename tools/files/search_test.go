@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"herald/tools/needtest"
 	"herald/tools/sandbox"
 )
 
@@ -116,7 +117,7 @@ func TestSearch_HugeFileIsCounted(t *testing.T) {
 func TestSearch_IgnoresLikeGit(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
-		t.Skip("git is not installed")
+		needtest.Lacking(t, "git is not installed")
 	}
 	b := newBench(t, nil)
 	for name, content := range map[string]string{

@@ -17,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/tools/needtest"
 )
 
 // newLocal makes an environment with a home of its own.
@@ -280,7 +282,7 @@ func gone(t *testing.T, pid int) {
 // needSetsid skips where there is no setsid(1).
 func needSetsid(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Skip("setsid is not installed")
+		needtest.Lacking(t, "setsid is not installed")
 	}
 }
 

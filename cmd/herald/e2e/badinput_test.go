@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/platforms/platformtest/telegramtest"
+	"herald/tools/needtest"
 )
 
 // configExit is the code of a start that would fail again.
@@ -103,7 +104,7 @@ func nobody(t *testing.T) *syscall.Credential {
 	}
 	u, err := user.Lookup("nobody")
 	if err != nil {
-		t.Skip("this machine has no user nobody")
+		needtest.Lacking(t, "this machine has no user nobody")
 	}
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	require.NoError(t, err)

@@ -10,17 +10,19 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/tools/needtest"
 )
 
 // smallDisk mounts a file system of some megabytes for the test.
 func smallDisk(t *testing.T, options string) string {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can mount a small file system")
+		needtest.Lacking(t, "only root can mount a small file system")
 	}
 	disk := filepath.Join(t.TempDir(), "disk")
 	require.NoError(t, os.Mkdir(disk, 0o755))
 	if err := syscall.Mount("none", disk, "tmpfs", 0, options); err != nil {
-		t.Skipf("this machine lets nobody mount a tmpfs: %v", err)
+		needtest.Lacking(t, "this machine lets nobody mount a tmpfs: %v", err)
 	}
 	t.Cleanup(func() { require.NoError(t, syscall.Unmount(disk, syscall.MNT_DETACH)) })
 	return disk

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"herald/tools/needtest"
 )
 
 // patience is how long a step of a script may take. It is only reached by a failure.
@@ -48,10 +50,7 @@ func Start(t testing.TB, script string, env ...string) *Process {
 		_, err = os.Stat(filepath.Join(dir, "node_modules"))
 	}
 	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("the oracles are required in CI: %v (run `make oracles`)", err)
-		}
-		t.Skipf("no oracle: %v (run `make oracles`)", err)
+		needtest.Lacking(t, "no oracle: %v (run `make oracles`)", err)
 	}
 	p := &Process{t: t, steps: make(chan step, 64)}
 	p.cmd = exec.Command(node, filepath.Join(dir, script))

@@ -21,6 +21,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"herald/tools/needtest"
 )
 
 // patience is how long a step of a browser test may take on a busy machine.
@@ -47,10 +49,7 @@ func Start(t testing.TB) *Browser {
 	t.Helper()
 	path, ok := Find()
 	if !ok {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("no Chromium in PATH: install the package chromium")
-		}
-		t.Skip("no Chromium in PATH: install the package chromium to run the browser tests")
+		needtest.Lacking(t, "no Chromium in PATH: install the package chromium to run the browser tests")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
