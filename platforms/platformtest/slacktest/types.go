@@ -206,6 +206,9 @@ type Interaction struct {
 	TriggerID   string
 	ResponseURL string
 	Acked       bool
+	// Failed is what the person was told instead: "dispatch_failed" when no connection was there to take it,
+	// "operation_timeout" when nobody acknowledged it within three seconds. Slack doesn't send these again.
+	Failed string
 	// Payload is what the acknowledgement carried, nil for none.
 	Payload json.RawMessage
 	// Responses are the posts to the response URL that were taken, as JSON, oldest first.
