@@ -20,7 +20,6 @@ type call struct {
 	path  string // the part of the URL that names an upload, a file or a response
 	body  []byte // of an upload
 	query url.Values
-	name  string // of an uploaded file
 }
 
 type callKey struct{}
