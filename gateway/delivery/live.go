@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 	"unicode/utf16"
 
@@ -21,6 +22,7 @@ type Live struct {
 	// guarded by w.mu
 	text    platforms.Text
 	dirty   bool
+	appends bool // each text begins with the one before
 	message platforms.MessageID
 	next    time.Time
 	floods  int
@@ -51,21 +53,27 @@ func (w *Worker) Live(opt LiveOptions) *Live {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v := &Live{w: w, opt: opt, next: w.opt.Now().Add(opt.First)}
-	if adapter, ok := w.opt.Adapters.Adapter(opt.At.AccountOf()); !ok || !adapter.Traits().Edit {
+	adapter, ok := w.opt.Adapters.Adapter(opt.At.AccountOf())
+	if !ok || !adapter.Traits().Edit {
 		v.ended = true
 	}
+	v.appends = ok && opt.Preview && adapter.Traits().AppendOnly
 	if p := w.previews[opt.Turn]; opt.Adopt && p != nil {
 		v.message = p.message
+		v.ended = v.ended || v.appends // what the earlier process has shown is not known: the final text completes it
 	}
 	return v
 }
 
-// Set gives the newest text.
+// Set gives the newest text. Where a preview can only grow, one that does not begin with the one before is left out.
 func (v *Live) Set(text platforms.Text) {
 	w := v.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if v.ended || v.closing || w.closed || text.Body == "" || text.Body == v.text.Body {
+		return
+	}
+	if v.appends && !(strings.HasPrefix(text.Body, v.text.Body) && strings.HasPrefix(text.Markdown, v.text.Markdown)) {
 		return
 	}
 	v.text, v.dirty = text, true

@@ -84,7 +84,11 @@ func (run *Run) Delta(d model.Delta) {
 	}
 	limit := adapter.Traits().Text.Limit
 	s.full = limit > 0 && len(text) > previewFull*limit
-	s.live.Set(format.Preview(stripMedia(format.Prefix(text))+run.display.Cursor, adapter.Traits().Text))
+	shown := stripMedia(format.Prefix(text)) + run.display.Cursor
+	if adapter.Traits().AppendOnly {
+		shown = format.Settled(stripMedia(text))
+	}
+	s.live.Set(format.Preview(shown, adapter.Traits().Text))
 }
 
 // Restart implements agent.Turn: the pieces of the current answer are void.

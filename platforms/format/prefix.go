@@ -59,6 +59,39 @@ func Prefix(markdown string) string {
 	}
 }
 
+// Settled returns what of a growing message will not change any more, as Markdown, for surfaces that can only append:
+// Prefix without what it would have to close. An open code block, an unfinished table and open emphasis are held
+// back until they are complete.
+func Settled(markdown string) string {
+	s := normalise(markdown)
+	for {
+		if f := openFence(s); f.char != 0 {
+			s = trimEnd(s[:f.start])
+			continue
+		}
+		start := blockStart(s)
+		if _, isTable := holdTable(s, start); isTable {
+			s = trimEnd(s[:start])
+			continue
+		}
+		cut := holdLine(s, start)
+		p := inlineScan{text: s[start:], codeAt: -1}
+		p.run()
+		cut = min(cut, start+p.end)
+		if p.codeAt >= 0 {
+			cut = min(cut, start+p.codeAt)
+		}
+		if len(p.open) > 0 {
+			cut = min(cut, start+p.open[0].at)
+		}
+		trimmed := trimEnd(s[:cut])
+		if len(trimmed) == len(s) {
+			return s
+		}
+		s = trimmed
+	}
+}
+
 func trimEnd(s string) string { return strings.TrimRight(s, " \t\n") }
 
 // fence is a code fence that is not closed.
@@ -262,7 +295,9 @@ type inlineScan struct {
 	text string
 	open []delimiter
 	code string // the run that closes inline code
-	end  int
+	// codeAt is where the code that is open begins; kept as it was when none is.
+	codeAt int
+	end    int
 }
 
 func (p *inlineScan) run() {
@@ -332,7 +367,7 @@ func (p *inlineScan) backticks(i int) int {
 		return len(t)
 	}
 	p.end = i + n + len(content)
-	p.code = t[i : i+n]
+	p.code, p.codeAt = t[i:i+n], i
 	if strings.HasPrefix(content, " ") && strings.HasPrefix(strings.TrimLeft(content, " "), "`") {
 		p.code = " " + p.code
 	}

@@ -164,3 +164,34 @@ func FuzzPrefix(f *testing.F) {
 		}
 	})
 }
+
+func TestSettled(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", "Hello wor": "Hello wor", "a **bold te": "a", "a **bold** te": "a **bold** te", "a `co": "a", "a `co` d": "a `co` d",
+		"a\n\n```go\nx := 1\ny": "a", "a\n\n```go\nx\n```\nb": "a\n\n```go\nx\n```\nb", "see [the do": "see",
+		"| x | y |\n|---|---|\n| 1 | 2 |": "", "| x | y |\n|---|---|\n| 1 | 2 |\n\nb": "| x | y |\n|---|---|\n| 1 | 2 |\n\nb",
+		"one **two `three": "one", "text\n\n-": "text", "- a\n- **b": "- a", "a *b* *c": "a *b*",
+	} {
+		require.Equal(t, want, Settled(in), in)
+	}
+}
+
+// Settled text only grows, and it is the beginning of the message.
+func TestSettled_OnlyGrows(t *testing.T) {
+	pieces := []string{"word ", "**", "*", "`", "\n", "\n\n", "- ", "```\n", "[a](b)", "| a | b |\n", "|---|---|\n", "1. ", "> ", "~~", "# ", "ü👍 "}
+	rapid.Check(t, func(t *rapid.T) {
+		text := ""
+		before := ""
+		for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(pieces)-1), 1, 40).Draw(t, "pieces") {
+			text += pieces[i]
+			now := Settled(text)
+			if !strings.HasPrefix(normalise(text), now) {
+				t.Fatalf("%q is no beginning of %q", now, text)
+			}
+			if len(now) < len(before) && !strings.HasPrefix(before, now) {
+				t.Fatalf("%q then %q", before, now)
+			}
+			before = now
+		}
+	})
+}
