@@ -44,18 +44,18 @@ type Intents int
 
 // The intents.
 const (
-	IntentGuilds           Intents = 1 << 0
-	IntentMembers          Intents = 1 << 1 // privileged
-	IntentPresences        Intents = 1 << 8 // privileged
-	IntentGuildMessages    Intents = 1 << 9
-	IntentGuildReactions   Intents = 1 << 10
-	IntentGuildTyping      Intents = 1 << 11
-	IntentDirectMessages   Intents = 1 << 12
-	IntentDirectReactions  Intents = 1 << 13
-	IntentDirectTyping     Intents = 1 << 14
-	IntentMessageContent   Intents = 1 << 15 // privileged
-	privilegedIntents              = IntentMembers | IntentPresences | IntentMessageContent
-	everyIntent            Intents = 1<<26 - 1
+	IntentGuilds          Intents = 1 << 0
+	IntentMembers         Intents = 1 << 1 // privileged
+	IntentPresences       Intents = 1 << 8 // privileged
+	IntentGuildMessages   Intents = 1 << 9
+	IntentGuildReactions  Intents = 1 << 10
+	IntentGuildTyping     Intents = 1 << 11
+	IntentDirectMessages  Intents = 1 << 12
+	IntentDirectReactions Intents = 1 << 13
+	IntentDirectTyping    Intents = 1 << 14
+	IntentMessageContent  Intents = 1 << 15 // privileged
+	privilegedIntents             = IntentMembers | IntentPresences | IntentMessageContent
+	everyIntent           Intents = 1<<26 - 1
 )
 
 // Permissions are the bits of roles and overwrites.
