@@ -29,16 +29,15 @@ type member struct {
 }
 
 type guild struct {
-	id       ID
-	name     string
-	tier     int
-	owner    ID
-	roles    []*role
-	members  []*member
-	order    []ID // of channels, without threads
-	botRole  ID
-	out      bool // unavailable
-	threaded time.Time
+	id      ID
+	name    string
+	tier    int
+	owner   ID
+	roles   []*role
+	members []*member
+	order   []ID // of channels, without threads
+	botRole ID
+	out     bool // unavailable
 }
 
 type overwrite struct {
@@ -59,7 +58,6 @@ type channel struct {
 	started    bool // a thread from a message
 	last       ID
 	slow       int
-	gone       bool
 }
 
 func (c *channel) isThread() bool {
@@ -405,16 +403,6 @@ func (d *Discord) GuildOutage(guild ID, out bool) {
 		return
 	}
 	d.dispatch(event{name: "GUILD_CREATE", intent: IntentGuilds, per: func(s *session) any { return d.wireGuildCreate(g, s.intents) }})
-}
-
-// name is what a user is called in a guild, or anywhere when g is nil.
-func (d *Discord) name(g *guild, u *user) string {
-	if g != nil {
-		if m := g.member(u.ID); m != nil && m.nick != "" {
-			return m.nick
-		}
-	}
-	return cmp.Or(u.GlobalName, u.Username)
 }
 
 // usual returns who acts in a channel when nobody is named.
