@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -23,6 +24,7 @@ type outbox struct {
 
 // lane is the order of one room: a parcel waits until the one before was taken or given up.
 type lane struct {
+	name    string
 	parcels []*parcel
 	running bool
 }
@@ -95,27 +97,33 @@ func (s *Server) Release(order Order) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.outbox.held = false
-	for name, l := range s.outbox.lanes {
+	for name, l := range maps.Clone(s.outbox.lanes) {
 		switch order {
 		case Backwards:
 			slices.Reverse(l.parcels)
-		case Twice:
+		case Twice, Doubled:
 			var twice []*parcel
 			for _, p := range l.parcels {
 				second := *p
 				twice = append(twice, p, &second)
 			}
 			l.parcels = twice
-		case AtOnce:
-			for len(l.parcels) > 1 {
-				p := l.parcels[len(l.parcels)-1]
-				l.parcels = l.parcels[:len(l.parcels)-1]
-				p.lane = name + " " + randomHex(4)
-				s.outbox.lanes[p.lane] = &lane{parcels: []*parcel{p}}
-			}
+		}
+		if order == AtOnce || order == Doubled {
+			s.spread(name, l)
 		}
 	}
 	s.startLanes()
+}
+
+// spread gives every parcel of a lane a lane of its own. A lane that runs is left alone but for what it has not begun.
+func (s *Server) spread(name string, l *lane) {
+	for len(l.parcels) > 1 {
+		p := l.parcels[len(l.parcels)-1]
+		l.parcels = l.parcels[:len(l.parcels)-1]
+		p.lane = name + " " + randomHex(4)
+		s.outbox.lanes[p.lane] = &lane{name: p.lane, parcels: []*parcel{p}}
+	}
 }
 
 // Push posts an activity of any shape to the bot, in the order of a room. It must have an id and a type.
@@ -135,7 +143,7 @@ func (s *Server) queue(room string, body json.RawMessage) {
 func (s *Server) enqueue(p *parcel) {
 	l := s.outbox.lanes[p.lane]
 	if l == nil {
-		l = &lane{}
+		l = &lane{name: p.lane}
 		s.outbox.lanes[p.lane] = l
 	}
 	l.parcels = append(l.parcels, p)
@@ -162,6 +170,9 @@ func (s *Server) work(l *lane) {
 		s.mu.Lock()
 		if len(l.parcels) == 0 || s.outbox.held || s.ending.Err() != nil {
 			l.running = false
+			if len(l.parcels) == 0 {
+				delete(s.outbox.lanes, l.name)
+			}
 			s.mu.Unlock()
 			return
 		}

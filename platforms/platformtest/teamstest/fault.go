@@ -12,6 +12,7 @@ type Endpoint string
 // The endpoints.
 const (
 	AnyConnector Endpoint = ""             // Send, Typing, Edit, Delete, Create, Members, Conversations
+	Everything   Endpoint = "*"            // all of the fake
 	OpenIDDoc    Endpoint = "openid"       // the metadata document
 	Keys         Endpoint = "keys"         // the JWKS
 	Token        Endpoint = "token"        // the token endpoint
@@ -58,6 +59,7 @@ type Order string
 const (
 	InOrder   Order = "in order"
 	Backwards Order = "backwards"
-	Twice     Order = "twice"  // each one two times in a row
-	AtOnce    Order = "atonce" // all at the same time, none waits for the one before
+	Twice     Order = "twice"         // each one two times in a row
+	AtOnce    Order = "at once"       // all at the same time, none waits for the one before
+	Doubled   Order = "twice at once" // each one two times at the same time
 )

@@ -13,7 +13,7 @@ import (
 // pictures, and uploads into a drive.
 func (s *Server) serveGraph(w http.ResponseWriter, r *http.Request) {
 	c := callOf(r)
-	s.noteLeak(r, c)
+	s.noteLeak(r)
 	switch {
 	case s.authorize(r, graphScope) != nil:
 		writeError(w, refuse(401, "InvalidAuthenticationToken", "Access token is empty, expired or for another audience."))

@@ -127,10 +127,23 @@ func (s *Server) TenantID() string { return s.o.TenantID }
 // BotID returns the bot's id in activities.
 func (s *Server) BotID() string { return "28:" + s.o.AppID }
 
-// Calls returns how often an endpoint was asked, refused requests included.
+// Calls returns how often an endpoint was asked, refused requests included. Everything and AnyConnector are sums.
 func (s *Server) Calls(e Endpoint) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n := 0
+	switch e {
+	case Everything:
+		for _, count := range s.calls {
+			n += count
+		}
+		return n
+	case AnyConnector:
+		for _, on := range connectorCalls {
+			n += s.calls[on]
+		}
+		return n
+	}
 	return s.calls[e]
 }
 

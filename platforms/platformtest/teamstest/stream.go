@@ -18,14 +18,19 @@ type stream struct {
 	message  *Message
 }
 
-// stream finds out whether an activity belongs to a stream: by an entity "streaminfo" or by channelData.
+// stream finds out whether an activity belongs to a stream: by an entity "streaminfo" or by channelData. What the
+// entity leaves out is taken from channelData: botbuilder strips an entity of all fields that it does not know.
 func (a *sent) stream() (streamInfo, bool) {
+	info, found := a.ChannelData.streamInfo, a.ChannelData.StreamType != ""
 	for _, e := range a.Entities {
 		if strings.EqualFold(e.Type, "streaminfo") {
-			return e.streamInfo, true
+			info.StreamType = cmp.Or(e.StreamType, info.StreamType)
+			info.StreamID = cmp.Or(e.StreamID, info.StreamID)
+			info.StreamSequence = cmp.Or(e.StreamSequence, info.StreamSequence)
+			found = true
 		}
 	}
-	return a.ChannelData.streamInfo, a.ChannelData.StreamType != ""
+	return info, found
 }
 
 func notAllowed(message string) *problem {

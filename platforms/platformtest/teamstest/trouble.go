@@ -23,7 +23,13 @@ func (s *Server) Break(f Fault) {
 		Kind: f.Kind, Times: f.Times, Status: p.status, Header: p.header(), Body: p.body(), Delay: f.Delay,
 		On: func(r *http.Request) bool {
 			c := callOf(r)
-			if f.On == AnyConnector && !slices.Contains(connectorCalls, c.on) || f.On != AnyConnector && f.On != c.on {
+			switch f.On {
+			case Everything, c.on:
+			case AnyConnector:
+				if !slices.Contains(connectorCalls, c.on) {
+					return false
+				}
+			default:
 				return false
 			}
 			return (f.Room == "" || f.Room == c.room) && s.left(c) <= 0
