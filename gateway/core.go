@@ -203,7 +203,7 @@ func (g *Gateway) display(at platforms.Address, o sessions.Options) turn.Display
 	cfg, d, p := g.cfg(), g.shown(at), g.platform(at.Platform)
 	out := turn.Display{
 		Streaming: d.Streaming, EditInterval: cfg.Streaming.EditInterval, EditThreshold: cfg.Streaming.Buffer, Cursor: cfg.Streaming.Cursor,
-		Typing: p.Typing, Progress: d.ToolProgress, PreviewLength: d.PreviewLength, Cleanup: d.Cleanup, Interim: d.Interim,
+		Typing: p.Typing, Live: d.LiveStatus, LiveText: p.TypingStatus, Progress: d.ToolProgress, PreviewLength: d.PreviewLength, Cleanup: d.Cleanup, Interim: d.Interim,
 		ReplyTo: p.ReplyTo, Reasoning: d.ShowReasoning, ReasoningForm: d.ReasoningStyle, Separate: d.ToolGrouping == "separate",
 		Memory: d.MemoryNotices,
 	}

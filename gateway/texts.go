@@ -93,6 +93,19 @@ func (t *texts) Stalled(at platforms.Address, idle time.Duration) string {
 	return "⏳ " + t.say(at, "turn.stalled", locales.Dur("time", idle))
 }
 
+// Doing names what the well-known tools do; other ones are named themselves.
+func (t *texts) Doing(at platforms.Address, tool, what string) string {
+	p := t.printer(at)
+	key, args := "doing."+tool, []locales.Arg{locales.Str("what", what), locales.Str("tool", tool)}
+	if !p.Has(key) {
+		key = "doing.any"
+	}
+	if what != "" && p.Has(key+".with") {
+		key += ".with"
+	}
+	return p.T(key, args...)
+}
+
 func (t *texts) Working(at platforms.Address, since time.Duration, what string, step int) string {
 	if what == "" {
 		return "⏳ " + t.say(at, "turn.working", locales.Dur("time", since))

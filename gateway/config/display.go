@@ -11,6 +11,7 @@ type Display struct {
 	ToolGrouping        string                    `yaml:"tool_progress_grouping" default:"accumulate" oneof:"accumulate,separate" doc:"tool calls share one bubble that is edited, or get one each"`
 	ShowReasoning       bool                      `yaml:"show_reasoning" default:"false" doc:"show what a reasoning model thought"`
 	ReasoningStyle      string                    `yaml:"reasoning_style" default:"code" oneof:"code,blockquote" doc:"form of shown reasoning"`
+	LiveStatus          string                    `yaml:"live_status" default:"full" oneof:"full,verb,off" doc:"the sign of life says which tool runs, where the platform shows words: with its argument, without, or not at all"`
 	HideWarnings        bool                      `yaml:"suppress_warning_notifications" default:"false" doc:"keep warnings about a slow or stuck turn out of the chat"`
 	BusyInputMode       string                    `yaml:"busy_input_mode" default:"interrupt" oneof:"interrupt,queue,steer" doc:"what a message does while the agent works"`
 	BusyAck             bool                      `yaml:"busy_ack_enabled" default:"true" doc:"say what happened to such a message"`
@@ -37,6 +38,7 @@ type DisplayOptions struct {
 	ToolGrouping    *string `yaml:"tool_progress_grouping" oneof:"accumulate,separate" doc:"as display.tool_progress_grouping"`
 	ShowReasoning   *bool   `yaml:"show_reasoning" doc:"as display.show_reasoning"`
 	ReasoningStyle  *string `yaml:"reasoning_style" oneof:"code,blockquote" doc:"as display.reasoning_style"`
+	LiveStatus      *string `yaml:"live_status" oneof:"full,verb,off" doc:"as display.live_status"`
 	BusyInputMode   *string `yaml:"busy_input_mode" oneof:"interrupt,queue,steer" doc:"as display.busy_input_mode"`
 	BusyAck         *bool   `yaml:"busy_ack_enabled" doc:"as display.busy_ack_enabled"`
 	BusySteerAck    *bool   `yaml:"busy_steer_ack_enabled" doc:"as display.busy_steer_ack_enabled"`
@@ -56,6 +58,7 @@ type DisplaySettings struct {
 	PreviewLength  int    // characters of an argument, 0: all
 	Interim        bool
 	LongRunning    bool
+	LiveStatus     string // "full", "verb" or "off"
 	BusyInputMode  string // "interrupt", "queue" or "steer"
 	BusyAck        bool
 	BusyAckDetail  bool
@@ -99,6 +102,7 @@ func (c *Config) DisplayFor(p platforms.Name, tier platforms.Tier) DisplaySettin
 		PreviewLength:  first(t.preview, own.PreviewLength, d.PreviewLength),
 		Interim:        first(t.interim, own.Interim, d.Interim),
 		LongRunning:    first(t.longRunning, own.LongRunning, d.LongRunning),
+		LiveStatus:     first(d.LiveStatus, own.LiveStatus),
 		BusyInputMode:  first(d.BusyInputMode, own.BusyInputMode),
 		BusyAck:        first(d.BusyAck, own.BusyAck),
 		BusyAckDetail:  first(t.busyDetail, own.BusyAckDetail, d.BusyAckDetail),

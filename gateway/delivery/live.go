@@ -283,8 +283,9 @@ func (v *Live) Delete(ctx context.Context) error {
 }
 
 // KeepTyping shows that an answer is being made until ctx ends. It stops for the time of a gate and gives
-// up after three failures in a row.
-func (w *Worker) KeepTyping(ctx context.Context, at platforms.Address) {
+// up after three failures in a row. Where the platform can show words, doing gives those of each refresh, "" for the
+// plain sign; they are taken off at the end. doing may be nil.
+func (w *Worker) KeepTyping(ctx context.Context, at platforms.Address, doing func() string) {
 	adapter, ok := w.opt.Adapters.Adapter(at.AccountOf())
 	if !ok {
 		return
@@ -293,21 +294,18 @@ func (w *Worker) KeepTyping(ctx context.Context, at platforms.Address) {
 	if !can {
 		return
 	}
+	sign := &sign{w: w, at: at, typist: typist, doing: doing}
+	sign.narrator, _ = adapter.(platforms.Narrator)
+	defer sign.takeOff()
 	tick := time.NewTicker(typist.TypingEvery())
 	defer tick.Stop()
 	for failures := 0; failures < 3; {
-		w.mu.Lock()
-		open := !w.gateLocked(at).After(w.opt.Now())
-		w.mu.Unlock()
-		if open {
-			call, cancel := context.WithTimeout(ctx, 10*time.Second)
-			err := typist.Typing(call, at)
-			cancel()
+		if w.open(at) {
 			failures++
-			if err == nil {
+			if err := sign.show(ctx); err == nil {
 				failures = 0
-			} else if se := platforms.AsSendError(err); se.Kind == platforms.RateLimited {
-				w.shutGate(at, se.AccountWide, w.opt.Now().Add(max(se.RetryAfter, time.Second)))
+			} else {
+				w.heed(at, err)
 			}
 		}
 		select {
@@ -315,6 +313,58 @@ func (w *Worker) KeepTyping(ctx context.Context, at platforms.Address) {
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// open reports whether a call for show may be made now.
+func (w *Worker) open(at platforms.Address) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.closed && !w.gateLocked(at).After(w.opt.Now())
+}
+
+// heed shuts the gate that a refusal asks for.
+func (w *Worker) heed(at platforms.Address, err error) {
+	if se := platforms.AsSendError(err); se != nil && se.Kind == platforms.RateLimited {
+		w.shutGate(at, se.AccountWide, w.opt.Now().Add(max(se.RetryAfter, time.Second)))
+	}
+}
+
+// signTimeout bounds one call that is only for show.
+const signTimeout = 10 * time.Second
+
+// sign is a sign of life at a place.
+type sign struct {
+	w        *Worker
+	at       platforms.Address
+	typist   platforms.Typist
+	narrator platforms.Narrator // nil where the platform shows no words
+	doing    func() string
+	words    bool // words are visible
+}
+
+// show makes the one call of a refresh.
+func (s *sign) show(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, signTimeout)
+	defer cancel()
+	if s.narrator != nil && s.doing != nil {
+		if text := s.doing(); text != "" {
+			s.words = true
+			return s.narrator.Narrate(ctx, s.at, text)
+		}
+	}
+	return s.typist.Typing(ctx, s.at)
+}
+
+// takeOff removes words that are visible, once, and never inside a gate.
+func (s *sign) takeOff() {
+	if !s.words || !s.w.open(s.at) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.w.ctx, signTimeout)
+	defer cancel()
+	if err := s.narrator.Narrate(ctx, s.at, ""); err != nil {
+		s.w.heed(s.at, err)
 	}
 }
 

@@ -93,6 +93,7 @@ type Run struct {
 	mu         sync.Mutex
 	phase      Phase
 	doing      string // the tool that runs
+	told       told   // the same for the sign of life
 	cancelCall context.CancelCauseFunc
 	notes      []note
 	held       []note // those of a Stop, in case its transaction fails

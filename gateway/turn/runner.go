@@ -42,7 +42,7 @@ type Outbox interface {
 	Take(rows ...*sessions.OutboxRow)
 	Live(delivery.LiveOptions) *delivery.Live
 	Adopt(ctx context.Context, turn sessions.TurnID) error
-	KeepTyping(ctx context.Context, at platforms.Address)
+	KeepTyping(ctx context.Context, at platforms.Address, doing func() string)
 }
 
 // Texts says what a turn tells people, in the language of the chat.
@@ -54,6 +54,8 @@ type Texts interface {
 	TimedOut(at platforms.Address, limit time.Duration) string
 	SlowWarning(at platforms.Address, idle time.Duration) string
 	Stalled(at platforms.Address, idle time.Duration) string
+	// Doing says what a tool does, as the end of a sentence that begins with the bot's name. what is its argument, or "".
+	Doing(at platforms.Address, tool, what string) string
 	Working(at platforms.Address, since time.Duration, what string, step int) string
 	Silent(at platforms.Address) string
 	Exhausted(at platforms.Address, steps int) string
@@ -78,6 +80,8 @@ type Display struct {
 	EditThreshold int    // least growth between two edits, in bytes
 	Cursor        string // behind a growing text
 	Typing        bool
+	Live          string // what the sign of life says: "full", "verb" (no argument), "off"
+	LiveText      string // while no tool runs, and with "off"; empty: the platform's own sign
 	Progress      string // "off", "new", "all", "verbose", "log"
 	Separate      bool   // a bubble for each tool call
 	PreviewLength int    // of an argument in a bubble

@@ -128,7 +128,7 @@ func (run *Run) startTyping() {
 	timer := time.AfterFunc(typingDelay, func() {
 		defer run.r.wg.Done()
 		if ctx.Err() == nil {
-			run.r.s.Outbox.KeepTyping(ctx, at)
+			run.r.s.Outbox.KeepTyping(ctx, at, func() string { return run.narration(at) })
 		}
 	})
 	run.mu.Lock()
@@ -180,6 +180,7 @@ func (run *Run) observe(e tools.Event) {
 			run.remember(e)
 		}
 	}
+	run.tell(e)
 	if run.closed || e.Spec.Hidden || mode == "off" || mode == "log" || mode == "" {
 		return
 	}

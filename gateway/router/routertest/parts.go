@@ -331,6 +331,7 @@ func (Words) BusyReject(_ platforms.Address, command string) string {
 func (Words) TooLong(_ platforms.Address, size, most int64) string {
 	return fmt.Sprintf("too long: %d > %d", size, most)
 }
+func (Words) Doing(_ platforms.Address, tool, what string) string { return tool + " " + what }
 func (Words) Failed(_ platforms.Address, kind model.Kind, _ time.Duration) string {
 	return "failed " + string(kind)
 }
