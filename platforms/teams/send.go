@@ -1,0 +1,328 @@
+package teams
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"herald/platforms"
+)
+
+// Send delivers one message or one edit. Errors are *platforms.SendError.
+//
+// An interim edit that is over the rate limit is skipped with RateLimited; everything else waits its turn within ctx. When a
+// message needs several requests and a later one fails, the receipt's notes say what is missing, because the first part is
+// visible already.
+func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.Receipt, error) {
+	t, err := a.target(ctx, out.Address)
+	if err != nil {
+		return platforms.Receipt{}, err
+	}
+	if err := checkOutgoing(out); err != nil {
+		return platforms.Receipt{}, err
+	}
+	o := outbound{a: a, out: out, target: t}
+	switch {
+	case out.Private != "" && t.Type != personal: // a personal chat is private by itself
+		err = a.whisper(ctx, out)
+	case out.Edit != "":
+		err = o.edit(ctx)
+	case o.streamable():
+		err = o.beginStream(ctx)
+	default:
+		err = o.fresh(ctx)
+	}
+	if err != nil {
+		return platforms.Receipt{}, err
+	}
+	return o.receipt, nil
+}
+
+func checkOutgoing(out platforms.Outgoing) error {
+	for _, id := range []platforms.MessageID{out.Edit, out.ReplyTo} {
+		if id != "" && !messagePattern.MatchString(string(id)) {
+			return badRequest("message %q is no Teams message id", id)
+		}
+	}
+	if err := checkButtons(out.Buttons); err != nil {
+		return err
+	}
+	n, limit := len(bodyOf(out.Text)), textLimit
+	if len(out.Buttons) > 0 {
+		limit = messageLimit - summaryLimit - sizeOf(cardOf(out.Buttons))
+	}
+	if n > min(limit, textLimit) {
+		return &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("the text has %d bytes, Teams takes at most %d here", n, min(limit, textLimit))}
+	}
+	return nil
+}
+
+func badRequest(format string, args ...any) error {
+	return &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf(format, args...)}
+}
+
+// bodyOf returns what is sent of a text.
+func bodyOf(t platforms.Text) string {
+	if t.Body == "" {
+		return t.Plain
+	}
+	return t.Body
+}
+
+// target is a place with what is known of it.
+type target struct {
+	room
+	chat, thread string
+}
+
+// target checks an address and looks up where it is served.
+func (a *Adapter) target(ctx context.Context, at platforms.Address) (target, error) {
+	t := target{chat: string(at.Chat), thread: string(at.Thread)}
+	switch {
+	case at.AccountOf() != a.s.account:
+		return t, badRequest("address %s is not of account %s", at, a.s.account)
+	case !chatPattern.MatchString(t.chat):
+		return t, badRequest("chat %q is no Teams conversation id", at.Chat)
+	case t.thread != "" && !messagePattern.MatchString(t.thread):
+		return t, badRequest("thread %q is no Teams message id", at.Thread)
+	}
+	known, ok, err := a.rooms.find(ctx, t.chat)
+	if err != nil {
+		return t, &platforms.SendError{Kind: platforms.Transient, Err: err}
+	}
+	t.room = known
+	if !ok {
+		t.Type = guessType(t.chat)
+	}
+	service, allowed := a.s.serves(t.ServiceURL) // the list may have changed since it was noted
+	if !allowed {
+		service = a.s.ServiceURL
+	}
+	t.ServiceURL = service
+	return t, nil
+}
+
+// activities returns the address of the place's activities, or of one of them.
+func (t target) activities(id string) string {
+	conversation := t.chat
+	if t.thread != "" {
+		conversation += ";messageid=" + t.thread
+	}
+	u := t.ServiceURL + "v3/conversations/" + url.PathEscape(conversation) + "/activities"
+	if id != "" {
+		u += "/" + url.PathEscape(id)
+	}
+	return u
+}
+
+// created is what the connector answers to a new activity.
+type created struct {
+	ID string `json:"id"`
+}
+
+// outbound is one Outgoing on its way.
+type outbound struct {
+	a   *Adapter
+	out platforms.Outgoing
+	target
+	receipt platforms.Receipt
+	some    bool // a part is visible already
+}
+
+// fresh sends a new message with its files.
+func (o *outbound) fresh(ctx context.Context) error {
+	files := o.usable()
+	inline, rest := o.split(files)
+	if bodyOf(o.out.Text) == "" && len(o.out.Buttons) == 0 && len(files) == 0 {
+		if len(o.receipt.Notes) > 0 {
+			return nil // there were files, and none can be sent: the notes say why
+		}
+		return badRequest("the message has neither text nor attachments")
+	}
+	if bodyOf(o.out.Text) != "" || len(o.out.Buttons) > 0 || len(inline) > 0 {
+		if err := o.create(ctx, o.message(inline)); err != nil {
+			return err
+		}
+	}
+	return o.sendFiles(ctx, rest)
+}
+
+// message returns the text, the buttons and the pictures as an activity.
+func (o *outbound) message(inline []file) outActivity {
+	act := outActivity{Type: "message", Text: bodyOf(o.out.Text), TextFormat: "markdown"}
+	for _, f := range inline {
+		act.Attachments = append(act.Attachments, f.inline())
+	}
+	if card := cardOf(o.out.Buttons); card != nil {
+		act.Attachments = append(act.Attachments, *card)
+		act.Summary = cut(o.out.Text.Plain, summaryLimit)
+	}
+	return act
+}
+
+// create posts a message that people see, as a reply where one is asked for. A conversation that refuses replies or threads
+// (group chats do) gets it without.
+func (o *outbound) create(ctx context.Context, act outActivity) error {
+	replyTo := ""
+	if !o.some && !o.Flat {
+		replyTo = string(o.out.ReplyTo)
+	}
+	strayThread := o.thread != "" && o.Type != channel
+	act.ReplyToID = replyTo
+	id, c, err := o.post(ctx, replyTo, act, false)
+	if err != nil && (replyTo != "" || strayThread) && refusedReply(c, err) {
+		o.a.s.Log.Warn().Str("chat", o.chat).Int("status", c.status).Msg("this conversation refuses a reply; the message goes out without one")
+		if o.Type == groupChat && replyTo != "" && !strayThread && c.status == http.StatusBadRequest {
+			o.noteFlat(ctx)
+		}
+		if act.ReplyToID = ""; strayThread {
+			o.thread = ""
+		}
+		id, c, err = o.post(ctx, "", act, false)
+	}
+	if err != nil {
+		return err
+	}
+	if c.taken && o.out.Interim { // it is visible, and no edit would find it
+		return &platforms.SendError{Kind: platforms.Transient, Certainty: platforms.Unknown, Err: errGarbled}
+	}
+	o.sent(ctx, id)
+	return nil
+}
+
+// refusedReply reports whether the connector may have refused a message only for what it answers.
+func refusedReply(c *call, err error) bool {
+	if c == nil {
+		return false
+	}
+	kind := platforms.AsSendError(err).Kind
+	return (c.status == http.StatusBadRequest || c.status == http.StatusNotFound || c.status == http.StatusMethodNotAllowed) &&
+		kind != platforms.TooLong && kind != platforms.RateLimited
+}
+
+// noteFlat remembers that the conversation refuses replies.
+func (o *outbound) noteFlat(ctx context.Context) {
+	o.Flat = true
+	if known, ok, err := o.a.rooms.find(ctx, o.chat); ok && err == nil {
+		known.Flat = true
+		if err := o.a.rooms.note(ctx, o.chat, known); err != nil {
+			o.a.s.Log.Warn().Err(err).Msg("a conversation can't be noted")
+		}
+	}
+}
+
+// post makes one request that people see. A success whose answer can't be read is one without an id.
+func (o *outbound) post(ctx context.Context, replyTo string, act outActivity, skip bool) (string, *call, error) {
+	var got created
+	c, err := o.do(ctx, request{method: http.MethodPost, url: o.activities(replyTo), body: act}, &got, skip)
+	if err != nil && c != nil && c.taken {
+		return "", c, nil
+	}
+	if err == nil && got.ID != "" && !messagePattern.MatchString(got.ID) {
+		got.ID = ""
+	}
+	if e := platforms.AsSendError(err); e != nil && o.thread != "" && (e.Kind == platforms.NotFound || e.Kind == platforms.MessageGone) {
+		e.Kind = platforms.ThreadGone // the channel may be there all the same
+	}
+	return got.ID, c, err
+}
+
+// do passes the gate, makes a request, and shuts the gate when Teams asks for that.
+func (o *outbound) do(ctx context.Context, r request, into any, skip bool) (*call, error) {
+	a := o.a
+	waited, err := a.gate.pass(ctx, o.chat, skip)
+	if waited > 0 {
+		a.s.Metrics.GateWaited(waited)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.ask(ctx, r, into)
+	if e := platforms.AsSendError(err); e != nil && e.Kind == platforms.RateLimited {
+		a.gate.close(o.chat, e.RetryAfter)
+	}
+	return c, err
+}
+
+// sent notes a message of ours.
+func (o *outbound) sent(ctx context.Context, id string) {
+	if id != "" {
+		if err := o.a.own.Add(ctx, ownName(o.chat, id)); err != nil {
+			o.a.s.Log.Warn().Err(err).Msg("a message of ours can't be noted")
+		}
+	}
+	if !o.some {
+		o.some, o.receipt.Message = true, platforms.MessageID(id)
+		return
+	}
+	if id != "" {
+		o.receipt.More = append(o.receipt.More, platforms.MessageID(id))
+	}
+}
+
+// edit replaces a message: its text, buttons and pictures. A stream that goes on takes it as its next state or its end.
+func (o *outbound) edit(ctx context.Context) error {
+	o.receipt.Message, o.some = o.out.Edit, true
+	files := o.usable()
+	inline, rest := o.split(files)
+	act := o.message(inline)
+	if act.Text == "" && len(act.Attachments) == 0 {
+		return badRequest("the edit has no text")
+	}
+	if s := o.a.streams.find(o.chat, string(o.out.Edit)); s != nil {
+		if done, err := o.continueStream(ctx, s, act); done {
+			if err == nil && !o.out.Interim {
+				err = o.sendFiles(ctx, rest)
+			}
+			return err
+		}
+	}
+	if err := o.update(ctx, act); err != nil {
+		return err
+	}
+	return o.sendFiles(ctx, rest)
+}
+
+// update puts an activity in the place of a message.
+func (o *outbound) update(ctx context.Context, act outActivity) error {
+	id := string(o.out.Edit)
+	act.ID = id
+	c, err := o.do(ctx, request{method: http.MethodPut, url: o.activities(id), body: act}, nil, o.out.Interim)
+	if c != nil && c.taken {
+		return nil
+	}
+	if err != nil && c != nil && strings.EqualFold(c.code, "ContentStreamNotAllowed") {
+		return o.unfinished(ctx, act, err)
+	}
+	return o.gone(c, err)
+}
+
+// unfinished ends the stream of an earlier process, which can't be edited before. Where Teams does not take the text as
+// its end, it becomes a message by itself within two minutes; until then the edit is to be tried again.
+func (o *outbound) unfinished(ctx context.Context, act outActivity, err error) error {
+	_, stopErr := o.endStream(ctx, &stream{chat: o.chat, id: string(o.out.Edit), text: act.Text}, act)
+	if stopErr == nil {
+		return nil
+	}
+	e := platforms.AsSendError(err)
+	e.Kind = platforms.Transient
+	return e
+}
+
+// gone says that a message to change is not there, where the connector says only that something is not found.
+func (o *outbound) gone(c *call, err error) error {
+	e := platforms.AsSendError(err)
+	if e == nil {
+		return nil
+	}
+	if c != nil && c.status == http.StatusNotFound && !strings.EqualFold(c.code, "ConversationNotFound") {
+		e.Kind = platforms.MessageGone
+	}
+	return e
+}
+
+func (o *outbound) note(f platforms.Attachment, why string) {
+	o.receipt.Notes = append(o.receipt.Notes, fmt.Sprintf("%s was not sent: %s.", nameOf(f), why))
+}
