@@ -30,8 +30,10 @@ type account struct {
 	// of what kind it is. It never leaves the process.
 	identity, lockName string
 	held               *lock.Lock
-	// port is where a listener of its own serves the adapter's routes; 0: the common one does. portKey is its setting.
+	// port is where a listener of its own serves the adapter's routes; 0: the common one does. host is its address,
+	// empty for all. portKey is the setting of the port.
 	port    int
+	host    string
 	portKey string
 	failure atomic.Pointer[error]
 	ended   atomic.Bool // Run has returned
@@ -293,11 +295,15 @@ func (a *accounts) listen(acc *account) (stop func(), err error) {
 	if !ok {
 		return func() {}, nil
 	}
+	routes := handler.Routes()
+	if alone, ok := acc.adapter.(interface{ OwnRoutes() map[string]http.Handler }); ok {
+		routes = alone.OwnRoutes()
+	}
 	mux := http.NewServeMux()
-	for pattern, h := range handler.Routes() {
+	for pattern, h := range routes {
 		mux.Handle(pattern, h)
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort("", strconv.Itoa(acc.port)))
+	listener, err := net.Listen("tcp", net.JoinHostPort(acc.host, strconv.Itoa(acc.port)))
 	if err != nil {
 		return nil, &platforms.StartError{Account: acc.adapter.Account(), Setting: acc.portKey, Err: err,
 			Hint: "stop what uses the port, choose another one, or set it to 0 to take the common HTTP listener"}

@@ -26,6 +26,7 @@ var layers = map[string][]string{
 	"platforms":          {},
 	"platforms/format":   {"platforms"},
 	"platforms/fetch":    {},
+	"platforms/teams":    {"platforms"},
 	"platforms/telegram": {"platforms"},
 	"platforms/web":      {"platforms"},
 	"sessions":           {"platforms"},

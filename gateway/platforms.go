@@ -12,6 +12,7 @@ type builder func(*Gateway, *config.Config) ([]*account, error)
 // builders are the platforms that can be started, and started anew, beside the browser chat.
 var builders = map[platforms.Name]builder{
 	"telegram": telegramAccounts,
+	"teams":    teamsAccounts,
 }
 
 // addAccounts makes the adapters of a platform that is on; "" stands for all.

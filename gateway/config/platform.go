@@ -12,6 +12,7 @@ var knownPlatforms = [...]string{"web", "telegram", "slack", "signal", "teams", 
 type Platforms struct {
 	Web      Web      `yaml:"web" doc:"the browser chat" reload:"restart"`
 	Telegram Telegram `yaml:"telegram" name:"TELEGRAM" doc:"Telegram bots"`
+	Teams    Teams    `yaml:"teams" name:"TEAMS" doc:"Microsoft Teams bots"`
 }
 
 // Block is the configuration of one platform.
@@ -33,6 +34,7 @@ func (p Platforms) Blocks() []NamedBlock {
 	return []NamedBlock{
 		{"web", p.Web},
 		{"telegram", p.Telegram},
+		{"teams", p.Teams},
 	}
 }
 
