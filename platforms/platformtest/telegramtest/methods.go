@@ -2,7 +2,6 @@ package telegramtest
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -230,7 +229,7 @@ func (t *Server) sendFile(r *request, kind string) (any, error) {
 	if m.Text, m.Marks, err = read(m.Raw, m.Mode, captionMax, "message caption"); err != nil {
 		return nil, err
 	}
-	f, ok := r.files[kind]
+	f, ok := t.uploaded(r, kind, r.params[kind])
 	if !ok {
 		return nil, refuse(400, "there is no %s in the request", kind)
 	}
@@ -243,26 +242,6 @@ func (t *Server) sendFile(r *request, kind string) (any, error) {
 	m.wire.attach(kind, wire)
 	answer.attach(kind, wire)
 	return answer, nil
-}
-
-func checkMedia(kind string, f stored) error {
-	switch {
-	case len(f.body) == 0:
-		return refuse(400, "file must be non-empty")
-	case kind == "photo" && len(f.body) > 10<<20:
-		return refuse(400, "too big photo: file size must be less than 10 MB")
-	case kind == "photo" && strings.HasPrefix(string(f.body), "not a picture"):
-		return refuse(400, "IMAGE_PROCESS_FAILED")
-	}
-	return nil
-}
-
-// store keeps an uploaded file. The caller holds mu.
-func (t *Server) store(f stored) wireFile {
-	t.nextFile++
-	id := "file-" + strconv.Itoa(t.nextFile)
-	t.files[id] = f
-	return wireFile{ID: id, Unique: "u" + id, Name: f.name, MIME: f.mime, Size: len(f.body)}
 }
 
 func (t *Server) sendAlbum(r *request) (any, error) {
@@ -288,7 +267,7 @@ func (t *Server) sendAlbum(r *request) (any, error) {
 		if m.Text, m.Marks, err = read(item.Caption, item.Mode, captionMax, "message caption"); err != nil {
 			return nil, err
 		}
-		f, ok := r.files[strings.TrimPrefix(item.Media, "attach://")]
+		f, ok := t.uploaded(r, "", item.Media)
 		if !ok {
 			return nil, refuse(400, "wrong file identifier/HTTP URL specified")
 		}
@@ -446,19 +425,4 @@ func (t *Server) setCommands(r *request) (any, error) {
 	}
 	t.commands = commands
 	return true, nil
-}
-
-func (t *Server) getFile(r *request) (any, error) {
-	f, ok := t.files[r.params["file_id"]]
-	if !ok {
-		return nil, refuse(400, "wrong file_id or the file is temporarily unavailable")
-	}
-	if int64(len(f.body)) > t.o.MaxDownload {
-		return nil, refuse(400, "file is too big")
-	}
-	name := "documents/" + r.params["file_id"] + path.Ext(f.name)
-	if t.o.LocalFiles != "" {
-		name = path.Join(t.o.LocalFiles, name)
-	}
-	return map[string]any{"file_id": r.params["file_id"], "file_unique_id": "u" + r.params["file_id"], "file_size": len(f.body), "file_path": name}, nil
 }
