@@ -1,0 +1,167 @@
+package discord
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// maxAnswer bounds the answer of one request: 1,000 members stay far below it.
+	maxAnswer = 16 << 20
+	// unbounded is how long a request may take whose caller sets no deadline.
+	unbounded = 2 * time.Minute
+	userAgent = "DiscordBot (https://github.com/bwmarrin/discordgo, 0.29.0) Herald"
+)
+
+// call is one request to the REST API.
+type call struct {
+	method string
+	// route names the bucket: the path with its ids left out. major is the channel, guild or webhook whose
+	// limits count.
+	route, major string
+	path         string // with its leading slash and query
+	body         any    // sent as JSON
+	form         *form  // sent in place of body where files go along
+	open         bool   // authenticated by a token in the path
+	skip         bool   // not worth waiting for
+}
+
+// trace is what is known of a request on its way.
+type trace struct {
+	// reached is true from when a connection was had: bytes may have left. broken is true when writing the
+	// request has failed, so that Discord can't have had all of it.
+	reached, broken atomic.Bool
+}
+
+// sent reports whether Discord may have the whole request.
+func (t *trace) sent() bool { return t.reached.Load() && !t.broken.Load() }
+
+func (t *trace) in(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		// The transport starts over with a new connection only when nothing was written.
+		GetConn: func(string) { t.reached.Store(false); t.broken.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { t.reached.Store(true) },
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err != nil {
+				t.broken.Store(true)
+			}
+		},
+	})
+}
+
+// do makes one request and reads its answer into out, which may be nil. Errors are *platforms.SendError.
+func (a *Adapter) do(ctx context.Context, c call, out any) error {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, unbounded)
+		defer cancel()
+	}
+	waited, err := a.gate.pass(ctx, c.method+" "+c.route, c.major, c.skip)
+	if waited > 0 {
+		a.s.Metrics.GateWaited(waited)
+	}
+	if err != nil {
+		return err
+	}
+	var t trace
+	req, err := a.request(t.in(ctx), c)
+	if err != nil {
+		return notSent(err)
+	}
+	resp, err := a.http.Do(req)
+	if err != nil {
+		return a.lost(&t, err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err == nil && resp.StatusCode < 300 && out != nil {
+		if jsonErr := json.Unmarshal(raw, out); jsonErr != nil {
+			err = errors.New("the answer of the API could not be read")
+		}
+	}
+	a.gate.learn(c.method+" "+c.route, c.major, resp.Header)
+	if err != nil && resp.StatusCode < 300 {
+		return a.lost(&t, err) // it was done, and the answer broke off
+	}
+	if resp.StatusCode >= 300 {
+		return a.refused(c, resp, raw)
+	}
+	return nil
+}
+
+func (a *Adapter) request(ctx context.Context, c call) (*http.Request, error) {
+	var body io.Reader
+	kind := ""
+	switch {
+	case c.form != nil:
+		body, kind = c.form.reader(), c.form.contentType()
+	case c.body != nil:
+		raw, err := json.Marshal(c.body)
+		if err != nil {
+			return nil, err
+		}
+		body, kind = bytes.NewReader(raw), "application/json"
+	}
+	req, err := http.NewRequestWithContext(ctx, c.method, a.s.api.String()+c.path, body)
+	if err != nil {
+		return nil, bare(err)
+	}
+	if c.form != nil {
+		req.ContentLength = c.form.length()
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	if !c.open {
+		req.Header.Set("Authorization", "Bot "+a.s.Token)
+	}
+	req.Header.Set("User-Agent", userAgent)
+	return req, nil
+}
+
+// bare takes the URL out of an HTTP error: paths hold interaction tokens.
+func bare(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// newTransport returns the one transport of an adapter. It speaks HTTP/1.1, where it is known whether a request
+// has left.
+func newTransport(s settings) *http.Transport {
+	dialer := &net.Dialer{Timeout: s.ConnectTimeout, KeepAlive: 15 * time.Second}
+	return &http.Transport{
+		DialContext:           dialer.DialContext,
+		TLSHandshakeTimeout:   s.ConnectTimeout,
+		MaxIdleConns:          32,
+		MaxIdleConnsPerHost:   16,
+		IdleConnTimeout:       90 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		Proxy:                 proxyOf(s),
+	}
+}
+
+// proxyOf returns who the proxy of a request is, for the transport and for the gateway's dialer.
+func proxyOf(s settings) func(*http.Request) (*url.URL, error) {
+	switch {
+	case s.Proxy != "":
+		if proxy, err := url.Parse(s.Proxy); err == nil {
+			return http.ProxyURL(proxy)
+		}
+		return nil
+	case s.IgnoreProxyEnv:
+		return nil
+	}
+	return http.ProxyFromEnvironment
+}
