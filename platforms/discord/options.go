@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"herald/platforms"
+	"herald/platforms/fetch"
 )
 
 // Platform is the name of this platform.
@@ -131,6 +132,9 @@ type Options struct {
 	// IdentifyEvery is the least time between two new sessions. 0 is DefaultIdentifyEvery.
 	IdentifyEvery time.Duration
 
+	// Downloads says what fetching the files of messages may do. The server of an own APIURL is let in
+	// beside it.
+	Downloads fetch.Options
 	// Memory keeps the session, the threads that the bot takes part in, and what was caught up. nil forgets
 	// at the end of the process.
 	Memory platforms.Memory
@@ -309,6 +313,14 @@ func (s *settings) checkNumbers() error {
 		}
 	}
 	return nil
+}
+
+// ownServers names the server of an own API for downloads; Discord's content network is a public place.
+func (s *settings) ownServers() []string {
+	if s.api.Host == "discord.com" {
+		return nil
+	}
+	return []string{s.api.Scheme + "://" + s.api.Host}
 }
 
 func (s *settings) setting(key string, err error, hint string) *platforms.StartError {
