@@ -239,9 +239,7 @@ func (a *Adapter) confirm(ctx context.Context, w *pending) {
 	body := map[string]any{"type": discordgo.InteractionResponseDeferredMessageUpdate}
 	if w.command {
 		body["type"] = discordgo.InteractionResponseDeferredChannelMessageWithSource
-		if !w.dm {
-			body["data"] = map[string]any{"flags": privateFlag}
-		}
+		body["data"] = map[string]any{"flags": privateFlag}
 	}
 	ctx, cancel := context.WithTimeout(ctx, ackTime)
 	defer cancel()
@@ -332,7 +330,7 @@ func (o *outbound) sendPrivate(ctx context.Context) error {
 	if o.out.Edit != "" {
 		err = o.editPrivate(ctx, app, token)
 	} else {
-		err = o.answer(ctx, app, token, w, dm)
+		err = o.answer(ctx, app, token, w)
 	}
 	if isKind(err, platforms.Unsupported) && !o.some {
 		return o.tooLate(ctx, dm, errors.New("Discord takes no private answer to this command any more"))
@@ -349,13 +347,11 @@ func (o *outbound) tooLate(ctx context.Context, dm bool, why error) error {
 }
 
 // answer fills the placeholder of a command, or sends a further message.
-func (o *outbound) answer(ctx context.Context, app, token string, w *pending, dm bool) error {
+func (o *outbound) answer(ctx context.Context, app, token string, w *pending) error {
 	send := func(ctx context.Context, text string, files []file) error {
 		p := o.message(text)
 		p.Nonce, p.EnforceNonce, p.Reference = "", false, nil // webhooks know neither
-		if !dm {
-			p.Flags |= privateFlag
-		}
+		p.Flags |= privateFlag
 		c := followup(app, token, p)
 		original := o.a.interactions.use(w)
 		if original {
@@ -369,10 +365,7 @@ func (o *outbound) answer(ctx context.Context, app, token string, w *pending, dm
 			err = o.webhook(ctx, c, p, files, &m) // filling it twice does no harm
 		}
 		if original && codeOf(err) == discordgo.ErrCodeUnknownMessage {
-			p.Flags = o.message(text).Flags
-			if !dm {
-				p.Flags |= privateFlag
-			}
+			p.Flags = o.message(text).Flags | privateFlag
 			err = o.webhook(ctx, followup(app, token, p), p, files, &m)
 		}
 		if err != nil {

@@ -83,10 +83,8 @@ func (a *Adapter) do(ctx context.Context, c call, out any) error {
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err == nil && resp.StatusCode < 300 && out != nil {
-		if jsonErr := json.Unmarshal(raw, out); jsonErr != nil {
-			err = errors.New("the answer of the API could not be read")
-		}
+	if err == nil && resp.StatusCode < 300 && !readable(raw, out) {
+		err = errors.New("the answer of the API could not be read")
 	}
 	a.gate.learn(c.method+" "+c.route, c.major, resp.Header)
 	if err != nil && resp.StatusCode < 300 {
@@ -96,6 +94,14 @@ func (a *Adapter) do(ctx context.Context, c call, out any) error {
 		return a.refused(c, resp, raw)
 	}
 	return nil
+}
+
+// readable reads an answer into out. What is no JSON came from somebody else.
+func readable(raw []byte, out any) bool {
+	if out == nil {
+		return len(raw) == 0 || json.Valid(raw)
+	}
+	return json.Unmarshal(raw, out) == nil
 }
 
 func (a *Adapter) request(ctx context.Context, c call) (*http.Request, error) {

@@ -83,10 +83,8 @@ func (o *outbound) prepare() error {
 	if o.rows, err = componentsOf(o.out.Buttons); err != nil {
 		return err
 	}
-	for _, id := range []platforms.MessageID{o.out.Edit, o.out.ReplyTo} {
-		if id != "" && snowflake(string(id)) == 0 {
-			return &platforms.SendError{Kind: platforms.BadRequest, Err: errors.New("message " + string(id) + " is no Discord message: want its id, a whole number")}
-		}
+	if id := string(o.out.Edit); id != "" && snowflake(id) == 0 {
+		return &platforms.SendError{Kind: platforms.BadRequest, Err: errors.New("message " + id + " is no Discord message: want its id, a whole number")}
 	}
 	if o.text == "" && len(o.out.Attachments) == 0 && o.out.Edit == "" {
 		return &platforms.SendError{Kind: platforms.BadRequest, Err: errors.New("the message has neither text nor attachments")}
@@ -166,8 +164,8 @@ func (o *outbound) reference() *discordgo.MessageReference {
 	case id != "" && id == string(o.out.Address.Thread) && !o.a.inForum(o.out.Address):
 		return nil // the thread hangs on that message, which stands in the channel
 	}
-	if id == "" {
-		return nil
+	if snowflake(id) == 0 {
+		return nil // none, or one that never was Discord's
 	}
 	missing := false
 	return &discordgo.MessageReference{MessageID: id, ChannelID: o.to.channel, FailIfNotExists: &missing}
