@@ -27,6 +27,7 @@ var layers = map[string][]string{
 	"platforms/format":   {"platforms"},
 	"platforms/fetch":    {},
 	"platforms/teams":    {"platforms"},
+	"platforms/discord":  {"platforms"},
 	"platforms/telegram": {"platforms"},
 	"platforms/web":      {"platforms"},
 	"sessions":           {"platforms"},

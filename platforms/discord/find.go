@@ -25,7 +25,7 @@ func (a *Adapter) Find(ctx context.Context, out platforms.Outgoing) (platforms.M
 		return "", false, err
 	}
 	if out.Private != "" {
-		return "", false, errors.New("Discord lists no private answers")
+		return "", false, errors.New("private answers are listed nowhere")
 	}
 	nonce := nonceOf(out.Nonce)
 	t, known := a.sent.find(nonce)

@@ -35,11 +35,11 @@ const (
 
 // Why a connection ended, beside network errors and close codes.
 var (
-	errReconnect = errors.New("Discord asked to reconnect")
-	errInvalid   = errors.New("Discord has forgotten the session")
-	errNotYet    = errors.New("Discord can't resume the session yet")
+	errReconnect = errors.New("the gateway asked to reconnect")
+	errInvalid   = errors.New("the session was forgotten")
+	errNotYet    = errors.New("the session can't be resumed yet")
 	errDeaf      = errors.New(deafDetail)
-	errSlow      = errors.New("Discord did not open the session in time")
+	errSlow      = errors.New("the session was not opened in time")
 	errBacklog   = errors.New("more events wait than are held in memory")
 )
 
@@ -132,7 +132,7 @@ func (a *Adapter) fatal(code int, err error) error {
 		if a.s.LookupRoles {
 			need += " and Server Members Intent (allowed_roles needs it)"
 		}
-		return a.s.setting("token", errors.New("Discord does not grant the intents that are needed"), "switch on "+need+" under Privileged Gateway Intents "+portal+", and start again")
+		return a.s.setting("token", errors.New("the intents that are needed are not granted"), "switch on "+need+" under Privileged Gateway Intents "+portal+", and start again")
 	case code == closeInvalidIntents, code == closeInvalidVersion, code == closeInvalidShard:
 		return a.s.setting("api_url", fmt.Errorf("the gateway refuses this version of Herald (close code %d)", code), "is it a Discord gateway of version 10?")
 	case code == closeShardingRequired:
@@ -204,7 +204,7 @@ func (l *link) address(ctx context.Context) (string, error) {
 func withVersion(raw string) (string, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
-		return "", errors.New("Discord named no address of a gateway")
+		return "", errors.New("the API named no address of a gateway")
 	}
 	if !strings.HasSuffix(u.Path, "/") {
 		u.Path += "/"

@@ -166,7 +166,7 @@ func (a *Adapter) onInteraction(ctx context.Context, l *link, f frame) error {
 		return err
 	}
 	if !a.beside(func(ctx context.Context) { a.confirm(ctx, w) }) {
-		w.err = &platforms.SendError{Kind: platforms.Transient, Err: errors.New("Herald was stopping")}
+		w.err = &platforms.SendError{Kind: platforms.Transient, Err: errors.New("the daemon was stopping")}
 		close(w.acked)
 	}
 	return nil
@@ -319,7 +319,7 @@ func (o *outbound) sendPrivate(ctx context.Context) error {
 	}
 	if err := a.interactions.await(ctx, w); err != nil {
 		if isKind(err, platforms.Unsupported) {
-			return o.tooLate(ctx, dm, errors.New("Discord takes no private answer: the command was not confirmed within 3 seconds"))
+			return o.tooLate(ctx, dm, errors.New("no private answer is possible: the command was not confirmed within 3 seconds"))
 		}
 		return err
 	}
@@ -333,7 +333,7 @@ func (o *outbound) sendPrivate(ctx context.Context) error {
 		err = o.answer(ctx, app, token, w)
 	}
 	if isKind(err, platforms.Unsupported) && !o.some {
-		return o.tooLate(ctx, dm, errors.New("Discord takes no private answer to this command any more"))
+		return o.tooLate(ctx, dm, errors.New("no private answer to this command is possible any more"))
 	}
 	return err
 }
