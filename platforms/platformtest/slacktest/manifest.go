@@ -21,9 +21,10 @@ type ManifestError struct {
 // manifest is an app manifest, as far as its rules are checked. A field that Slack doesn't know is an error,
 // so that all of them stand here.
 type manifest struct {
+	Schema   string `json:"$schema"`
 	Metadata struct {
-		Major int `json:"major_version"`
-		Minor int `json:"minor_version"`
+		Major *int `json:"major_version"`
+		Minor *int `json:"minor_version"`
 	} `json:"_metadata"`
 	Display struct {
 		Name        string `json:"name"`
@@ -47,6 +48,8 @@ type manifest struct {
 	Functions map[string]json.RawMessage `json:"functions"`
 	Workflows map[string]json.RawMessage `json:"workflows"`
 	Domains   []string                   `json:"outgoing_domains"`
+	Directory json.RawMessage            `json:"app_directory"`
+	MCP       json.RawMessage            `json:"mcp_servers"`
 }
 
 type manifestFeatures struct {
@@ -81,9 +84,10 @@ type manifestFeatures struct {
 		Callback    string `json:"callback_id"`
 		Description string `json:"description"`
 	} `json:"shortcuts"`
-	Unfurl []string        `json:"unfurl_domains"`
-	Rich   json.RawMessage `json:"rich_previews"`
-	Steps  json.RawMessage `json:"workflow_steps"`
+	Unfurl    []string        `json:"unfurl_domains"`
+	Functions json.RawMessage `json:"functions"`
+	Steps     json.RawMessage `json:"workflow_steps"`
+	Code      json.RawMessage `json:"code_channels"`
 }
 
 type manifestPrompt struct {
@@ -113,6 +117,9 @@ type manifestSettings struct {
 	Hosted   bool   `json:"is_hosted"`
 	MCP      bool   `json:"is_mcp_enabled"`
 	Runtime  string `json:"function_runtime"`
+	Links    *struct {
+		URI string `json:"initiate_uri"`
+	} `json:"siws_links"`
 }
 
 // manifestChecker collects what is wrong with a manifest.
@@ -132,7 +139,7 @@ func ValidateManifest(raw []byte) []ManifestError {
 		c.bad("", "%v", err)
 		return c.errors
 	}
-	if m.Metadata.Major < 0 || m.Metadata.Major > 2 {
+	if v := m.Metadata.Major; v != nil && *v != 1 && *v != 2 {
 		c.bad("/_metadata/major_version", "must be 1 or 2")
 	}
 	c.display(&m)
@@ -160,6 +167,13 @@ func (c *manifestChecker) length(pointer, s string, least, most int) {
 func (c *manifestChecker) count(pointer string, n, most int) {
 	if n > most {
 		c.bad(pointer, "Must have at most %d items, has %d", most, n)
+	}
+}
+
+// filled refuses a list that is there and empty.
+func filled[T any](c *manifestChecker, pointer string, list []T) {
+	if list != nil && len(list) == 0 {
+		c.bad(pointer, "Must have at least 1 item")
 	}
 }
 
@@ -223,15 +237,16 @@ func (c *manifestChecker) features(f *manifestFeatures) {
 		c.need("/features/assistant_view", "assistant_view", "assistant:write")
 	}
 	if f.Agent != nil {
-		c.length("/features/agent_view/agent_description", f.Agent.Description, 1, 300)
+		c.length("/features/agent_view/agent_description", f.Agent.Description, 0, 300)
 		c.prompts("/features/agent_view", f.Agent.Prompts)
 		c.need("/features/agent_view", "agent_view", "assistant:write")
 	}
 	if f.Agent != nil && f.Assistant != nil {
 		c.bad("/features/agent_view", "agent_view and assistant_view exclude each other")
 	}
-	c.count("/features/shortcuts", len(f.Shortcuts), 10)
 	c.count("/features/unfurl_domains", len(f.Unfurl), 5)
+	filled(c, "/features/unfurl_domains", f.Unfurl)
+	c.shortcuts(f)
 	c.commands(f)
 }
 
@@ -243,12 +258,28 @@ func (c *manifestChecker) prompts(pointer string, prompts []manifestPrompt) {
 	}
 }
 
+func (c *manifestChecker) shortcuts(f *manifestFeatures) {
+	c.count("/features/shortcuts", len(f.Shortcuts), 10)
+	filled(c, "/features/shortcuts", f.Shortcuts)
+	for i, one := range f.Shortcuts {
+		pointer := fmt.Sprintf("/features/shortcuts/%d", i)
+		c.length(pointer+"/name", one.Name, 1, 24)
+		c.length(pointer+"/callback_id", one.Callback, 1, 255)
+		c.length(pointer+"/description", one.Description, 1, 150)
+		if one.Type != "message" && one.Type != "global" {
+			c.bad(pointer+"/type", "Must be message or global")
+		}
+		c.need(pointer, "a shortcut", "commands")
+	}
+}
+
 // slackCommands are those that Slack has itself: an app's command of that name is never reached.
 var slackCommands = strings.Fields(`/active /apps /archive /away /call /collapse /dm /dnd /expand /feed /huddle /invite /join /kick /leave
 	/me /msg /mute /open /prefs /remind /remove /rename /search /shortcuts /shrug /status /topic /who`)
 
 func (c *manifestChecker) commands(f *manifestFeatures) {
 	c.count("/features/slash_commands", len(f.Commands), 50)
+	filled(c, "/features/slash_commands", f.Commands)
 	if len(f.Commands) > 0 {
 		c.need("/features/slash_commands", "slash_commands", "commands")
 	}
@@ -275,7 +306,8 @@ func (c *manifestChecker) commands(f *manifestFeatures) {
 
 func (c *manifestChecker) settings(m *manifest) {
 	s := m.Settings
-	c.count("/settings/allowed_ip_address_ranges", len(s.IPs), 10)
+	c.count("/settings/allowed_ip_address_ranges", len(s.IPs), 50)
+	filled(c, "/settings/allowed_ip_address_ranges", s.IPs)
 	if s.Interactivity != nil && s.Interactivity.Enabled && s.Interactivity.URL == "" && !s.Socket {
 		c.bad("/settings/interactivity/request_url", "Must be provided without Socket Mode")
 	}
