@@ -145,8 +145,7 @@ func TestSocketMode_HalfOpen(t *testing.T) {
 	ping()
 	w.fake.Say("", w.dm, "anybody?")
 	silent := w.listen(true) // a new one is as deaf
-	now, _, _ := w.fake.Connections()
-	require.Equal(t, 2, now)
+	w.until(func() bool { now, _, _ := w.fake.Connections(); return now == 2 }, "both stay")
 	require.Equal(t, 1, w.fake.Pending())
 	w.fake.Hear()
 	w.until(func() bool { now, _, _ := w.fake.Connections(); return now == 0 }, "the deaf ones are cut")
