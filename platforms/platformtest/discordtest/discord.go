@@ -124,7 +124,11 @@ func (d *Discord) Close() {
 func (d *Discord) URL() string { return d.server.URL() }
 
 // Bot returns the bot itself.
-func (d *Discord) Bot() User { return d.bot.User }
+func (d *Discord) Bot() User {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.bot.User
+}
 
 // base is what answers to r name as the service's own address.
 func (d *Discord) base(r *http.Request) string {

@@ -70,6 +70,8 @@ const (
 	Silent GatewayTrouble = "silent"
 	// NoUpgrade takes the HTTP request of a new connection and never answers it.
 	NoUpgrade GatewayTrouble = "no upgrade"
+	// Dropped takes connections, says hello and cuts them with a reset.
+	Dropped GatewayTrouble = "dropped"
 	// Refused answers 503 instead of opening a connection.
 	Refused GatewayTrouble = "refused"
 	// Twice sends every event twice, with sequence numbers of their own.

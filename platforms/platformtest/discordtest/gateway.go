@@ -1,7 +1,6 @@
 package discordtest
 
 import (
-	"bytes"
 	"compress/zlib"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -43,6 +41,7 @@ const (
 	closeVersion          = 4012
 	closeIntents          = 4013
 	closeDisallowed       = 4014
+	closeCut              = -1 // no close at all: a reset
 )
 
 var closeReasons = map[int]string{
@@ -61,36 +60,6 @@ const (
 	maxPayload   = 4096
 	ratePayloads = 120
 )
-
-// conn is one gateway connection. Its fields are guarded by Discord.mu, but for the queue.
-type conn struct {
-	d       *Discord
-	ws      *websocket.Conn
-	session *session
-	timer   *time.Timer // ends it when heartbeats stay away
-	zlib    *stream
-	payload []time.Time // when the newest payloads came
-
-	mu    sync.Mutex
-	queue [][]byte
-	code  int // close with that once the queue is empty
-	wake  chan struct{}
-	done  chan struct{}
-	once  sync.Once
-}
-
-// stream is a zlib context that lasts as long as its connection.
-type stream struct {
-	buf bytes.Buffer
-	w   *zlib.Writer
-}
-
-func (s *stream) pack(raw []byte) []byte {
-	s.buf.Reset()
-	_, _ = s.w.Write(raw)
-	_ = s.w.Flush()
-	return s.buf.Bytes()
-}
 
 func (d *Discord) serveGateway(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
@@ -134,16 +103,23 @@ func (c *conn) greet(r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	version, encoding := r.URL.Query().Get("v"), r.URL.Query().Get("encoding")
+	c.version = 10
+	if version == "9" {
+		c.version = 9
+	}
 	if version != "" && version != "9" && version != "10" || encoding != "" && encoding != "json" {
 		c.close(closeVersion)
 		return
 	}
-	c.timer = time.AfterFunc(2*d.o.Heartbeat, c.starve)
 	if d.troubles[NoHello] {
 		return
 	}
+	c.timer = time.AfterFunc(2*d.o.Heartbeat, c.starve)
 	hello, _ := json.Marshal(map[string]any{"heartbeat_interval": d.o.Heartbeat.Milliseconds(), "_trace": []string{`["gateway-fake",{"micros":0.0}]`}})
 	c.push(packet{Op: opHello, D: hello})
+	if d.troubles[Dropped] {
+		c.close(closeCut)
+	}
 }
 
 // starve ends a connection whose heartbeats stay away.
@@ -151,124 +127,12 @@ func (c *conn) starve() {
 	d := c.d
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.troubles[Silent] {
+	if d.troubles[Silent] || d.troubles[NoReady] && c.session == nil {
 		c.timer.Reset(d.o.Heartbeat)
 		return
 	}
 	c.part()
 	c.close(closeTimeout)
-}
-
-// part takes the session off a connection that ends. The caller holds Discord.mu.
-func (c *conn) part() {
-	if s := c.session; s != nil {
-		c.session = nil
-		c.d.lose(s)
-	}
-}
-
-// push queues a payload.
-func (c *conn) push(p packet) {
-	raw, _ := json.Marshal(p)
-	c.pushRaw(raw)
-}
-
-func (c *conn) pushRaw(raw []byte) {
-	c.mu.Lock()
-	c.queue = append(c.queue, raw)
-	c.mu.Unlock()
-	c.poke()
-}
-
-func (c *conn) poke() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
-
-// close closes with a code after what is queued.
-func (c *conn) close(code int) {
-	c.mu.Lock()
-	c.code = code
-	c.mu.Unlock()
-	c.poke()
-}
-
-// drop cuts the connection with a reset.
-func (c *conn) drop() {
-	if tcp, ok := c.ws.NetConn().(interface{ SetLinger(int) error }); ok {
-		_ = tcp.SetLinger(0)
-	}
-	c.end()
-}
-
-func (c *conn) end() {
-	c.once.Do(func() { close(c.done) })
-	_ = c.ws.Close()
-}
-
-// write sends the queue.
-func (c *conn) write() {
-	for {
-		select {
-		case <-c.done:
-			return
-		case <-c.wake:
-		}
-		c.d.mu.Lock()
-		silent := c.d.troubles[Silent]
-		c.d.mu.Unlock()
-		if silent {
-			continue // Mend pokes again
-		}
-		c.mu.Lock()
-		queue, code := c.queue, c.code
-		c.queue = nil
-		c.mu.Unlock()
-		for _, raw := range queue {
-			kind, body := c.frame(raw)
-			_ = c.ws.SetWriteDeadline(time.Now().Add(10 * time.Second))
-			if err := c.ws.WriteMessage(kind, body); err != nil {
-				c.end()
-				return
-			}
-		}
-		if code != 0 {
-			_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, closeReasons[code]), time.Now().Add(time.Second))
-			c.linger()
-			return
-		}
-	}
-}
-
-// linger waits for the client's side of the close, then ends the connection.
-func (c *conn) linger() {
-	timer := time.NewTimer(2 * time.Second)
-	defer timer.Stop()
-	select {
-	case <-c.done:
-	case <-timer.C:
-		c.end()
-	}
-}
-
-// frame encodes a payload as the connection or the session asked: a shared zlib stream, or large ones one by one.
-func (c *conn) frame(raw []byte) (kind int, body []byte) {
-	if c.zlib != nil {
-		return websocket.BinaryMessage, c.zlib.pack(raw)
-	}
-	c.d.mu.Lock()
-	compress := c.session != nil && c.session.compress
-	c.d.mu.Unlock()
-	if !compress || len(raw) < 1024 {
-		return websocket.TextMessage, raw
-	}
-	var buf bytes.Buffer
-	w := zlib.NewWriter(&buf)
-	_, _ = w.Write(raw)
-	_ = w.Close()
-	return websocket.BinaryMessage, buf.Bytes()
 }
 
 // read takes payloads until the connection ends.
@@ -407,11 +271,11 @@ func (c *conn) identify(data json.RawMessage) {
 	s := &session{id: "session" + string(d.newID()), intents: *i.Intents, compress: i.Compress, conn: c}
 	c.session = s
 	d.sessions = append(d.sessions, s)
-	d.ready(s, i.Shard)
+	d.ready(s, c.version, i.Shard)
 }
 
 // ready sends READY and then the guilds.
-func (d *Discord) ready(s *session, shard *[2]int) {
+func (d *Discord) ready(s *session, version int, shard *[2]int) {
 	if shard == nil {
 		shard = &[2]int{0, 1}
 	}
@@ -425,7 +289,7 @@ func (d *Discord) ready(s *session, shard *[2]int) {
 	}
 	gateway := "ws" + strings.TrimPrefix(d.server.URL(), "http") + "/gateway"
 	d.deliver(s, event{name: "READY", data: map[string]any{
-		"v": 10, "user": d.wireSelf(), "guilds": away, "session_id": s.id, "session_type": "normal", "resume_gateway_url": gateway,
+		"v": version, "user": d.wireSelf(), "guilds": away, "session_id": s.id, "session_type": "normal", "resume_gateway_url": gateway,
 		"shard": shard, "application": map[string]any{"id": d.bot.ID, "flags": d.applicationFlags()}, "private_channels": []any{},
 		"relationships": []any{}, "user_settings": map[string]any{}, "presences": []any{}, "guild_join_requests": []any{},
 		"geo_ordered_rtc_regions": []string{}, "auth": map[string]any{}, "_trace": []string{"fake"},
@@ -517,84 +381,4 @@ func (d *Discord) presence(data json.RawMessage) bool {
 		}
 	}
 	return true
-}
-
-// members answers a request for members with chunks of 1000.
-func (c *conn) members(data json.RawMessage) {
-	d, s := c.d, c.session
-	var r struct {
-		Guild json.RawMessage `json:"guild_id"`
-		Query *string         `json:"query"`
-		Limit int             `json:"limit"`
-		Users json.RawMessage `json:"user_ids"`
-		Nonce string          `json:"nonce"`
-	}
-	if json.Unmarshal(data, &r) != nil {
-		c.fail(closeDecode)
-		return
-	}
-	guilds, users := oneOrMore(r.Guild), oneOrMore(r.Users)
-	for _, id := range guilds {
-		g := d.guild(id)
-		if g == nil || g.member(d.bot.ID) == nil {
-			continue
-		}
-		if r.Query != nil && *r.Query == "" && len(users) == 0 && s.intents&IntentMembers == 0 {
-			continue // the whole list needs the intent
-		}
-		found, missing := g.search(users, r.Query, r.Limit)
-		people := []wireMember{}
-		for _, m := range found {
-			people = append(people, d.wireMember(m))
-		}
-		for i, chunks := 0, max(1, (len(people)+999)/1000); i < chunks; i++ {
-			chunk := map[string]any{
-				"guild_id": g.id, "members": people[i*1000 : min(len(people), (i+1)*1000)], "chunk_index": i, "chunk_count": chunks,
-			}
-			if len(missing) > 0 {
-				chunk["not_found"] = missing
-			}
-			if r.Nonce != "" {
-				chunk["nonce"] = r.Nonce
-			}
-			d.deliver(s, event{name: "GUILD_MEMBERS_CHUNK", data: chunk})
-		}
-	}
-}
-
-// oneOrMore reads an id or a list of ids.
-func oneOrMore(raw json.RawMessage) []ID {
-	var list []ID
-	if json.Unmarshal(raw, &list) == nil {
-		return list
-	}
-	var one ID
-	if json.Unmarshal(raw, &one) == nil && one != "" {
-		return []ID{one}
-	}
-	return nil
-}
-
-// search finds members by ids, or by the beginning of their names.
-func (g *guild) search(users []ID, query *string, limit int) (found []*member, missing []ID) {
-	for _, id := range users {
-		if m := g.member(id); m != nil {
-			found = append(found, m)
-		} else {
-			missing = append(missing, id)
-		}
-	}
-	if len(users) > 0 || query == nil {
-		return found, missing
-	}
-	for _, m := range g.members {
-		q := strings.ToLower(*query)
-		if limit > 0 && len(found) == limit {
-			break
-		}
-		if strings.HasPrefix(strings.ToLower(m.user.Username), q) || m.nick != "" && strings.HasPrefix(strings.ToLower(m.nick), q) {
-			found = append(found, m)
-		}
-	}
-	return found, nil
 }

@@ -64,6 +64,11 @@ func (d *Discord) write(c *channel, id ID, p Post) *message {
 			d.setThread(c, false, c.Locked)
 		}
 		d.join(c, who)
+		for _, id := range m.users { // a mention brings people in
+			if c.guild.member(id) != nil {
+				d.join(c, d.users[id])
+			}
+		}
 	}
 	d.keepMessage(m)
 	d.act("write", c.ID, m.id, who.ID, p.Text)

@@ -228,8 +228,10 @@ func (d *Discord) SetRole(guild, role ID, p Permissions) {
 	defer d.mu.Unlock()
 	if g := d.guild(guild); g != nil {
 		if r := g.role(role); r != nil {
-			r.permissions = p
-			d.roleChanged(g, r, "GUILD_ROLE_UPDATE")
+			d.sighted(g, func() {
+				r.permissions = p
+				d.roleChanged(g, r, "GUILD_ROLE_UPDATE")
+			})
 		}
 	}
 }
@@ -249,9 +251,11 @@ func (d *Discord) Overwrite(channel, who ID, allow, deny Permissions) {
 	if c == nil || c.guild == nil {
 		return
 	}
-	c.overwrites = slices.DeleteFunc(c.overwrites, func(o overwrite) bool { return o.who == who })
-	c.overwrites = append(c.overwrites, overwrite{who, c.guild.role(who) != nil, allow, deny})
-	d.channelChanged(c, "CHANNEL_UPDATE")
+	d.sighted(c.guild, func() {
+		c.overwrites = slices.DeleteFunc(c.overwrites, func(o overwrite) bool { return o.who == who })
+		c.overwrites = append(c.overwrites, overwrite{who, c.guild.role(who) != nil, allow, deny})
+		d.channelChanged(c, "CHANNEL_UPDATE")
+	})
 }
 
 // AddChannel makes a channel of a guild. Only ID (made when empty), Guild, Parent, Type, Name and Topic are used.
@@ -277,9 +281,9 @@ func (d *Discord) keepChannel(c Channel) *channel {
 	return kept
 }
 
-// channelChanged tells about a channel or thread that the bot sees.
+// channelChanged tells about a channel, or about a thread that the bot sees.
 func (d *Discord) channelChanged(c *channel, name string) {
-	if c.guild == nil || c.guild.out || !d.sees(d.bot.ID, c) {
+	if c.guild == nil || c.guild.out || c.isThread() && !d.sees(d.bot.ID, c) {
 		return
 	}
 	d.dispatch(event{name: name, intent: IntentGuilds, data: d.wireChannel(c, true)})
@@ -362,10 +366,13 @@ func (d *Discord) dropChannel(c *channel) {
 		return
 	}
 	c.guild.order = slices.DeleteFunc(c.guild.order, func(id ID) bool { return id == c.ID })
-	if !seen || c.guild.out {
+	if c.guild.out {
 		return
 	}
 	if c.isThread() {
+		if !seen {
+			return
+		}
 		d.dispatch(event{name: "THREAD_DELETE", intent: IntentGuilds, data: wireThreadGone{c.ID, c.Guild, c.Parent, c.Type}})
 		return
 	}
@@ -421,67 +428,6 @@ func (d *Discord) usual(c *channel, who ID) *user {
 	u := d.keepUser(User{Username: "ann", GlobalName: "Ann"})
 	c.guild.members = append(c.guild.members, &member{user: u, joined: time.Now()})
 	return u
-}
-
-// permissions computes what a user may do in a channel, as the documentation's algorithm does.
-func (d *Discord) permissions(id ID, c *channel) Permissions {
-	g := c.guild
-	if g == nil {
-		if id == d.bot.ID || slices.Contains(c.Members, id) {
-			return MemberPermissions &^ (CreatePublicThreads | CreatePrivateThreads | SendInThreads)
-		}
-		return 0
-	}
-	m := g.member(id)
-	if m == nil {
-		return 0
-	}
-	if g.owner == id {
-		return ^Permissions(0)
-	}
-	p := g.roles[0].permissions
-	for _, r := range m.roles {
-		if role := g.role(r); role != nil {
-			p |= role.permissions
-		}
-	}
-	if p&Administrator != 0 {
-		return ^Permissions(0)
-	}
-	at := c
-	if c.isThread() {
-		if at = d.channels[c.Parent]; at == nil {
-			return 0
-		}
-	}
-	return applyOverwrites(p, at.overwrites, g.id, m)
-}
-
-func applyOverwrites(p Permissions, list []overwrite, everyone ID, m *member) Permissions {
-	var allow, deny Permissions
-	for _, o := range list {
-		if o.who == everyone {
-			p = p&^o.deny | o.allow
-		} else if o.role && slices.Contains(m.roles, o.who) {
-			allow, deny = allow|o.allow, deny|o.deny
-		}
-	}
-	p = p&^deny | allow
-	for _, o := range list {
-		if o.who == m.user.ID {
-			p = p&^o.deny | o.allow
-		}
-	}
-	return p
-}
-
-// sees reports whether a user may view a channel: a private thread only from inside, or with ManageThreads.
-func (d *Discord) sees(id ID, c *channel) bool {
-	p := d.permissions(id, c)
-	if p&ViewChannel == 0 {
-		return false
-	}
-	return c.Type != PrivateThread || p&ManageThreads != 0 || slices.Contains(c.Members, id)
 }
 
 // mentions reads <@ID>, <@!ID> and <@&ROLE> in a text.
