@@ -95,7 +95,7 @@ func policyOf(cfg *config.Config) access.Policy {
 
 func platformPolicy(p config.Platform) access.PlatformPolicy {
 	return access.PlatformPolicy{
-		AllowedUsers: p.AllowedUsers, GroupAllowedUsers: p.GroupAllowedUsers, GroupAllowedChats: p.GroupAllowedChats,
+		AllowedUsers: p.AllowedUsers, GroupAllowedUsers: p.GroupAllowedUsers, GroupAllowedChats: p.GroupAllowedChats, AllowedRoles: p.AllowedRoles,
 		AllowFrom: p.AllowFrom, GroupAllowFrom: p.GroupAllowFrom, AllowedChats: p.AllowedChats, AllowAll: p.AllowAll,
 		AllowUsernames: p.AllowUsernames, AllowBots: p.AllowBots, AdminFrom: p.AdminFrom, UserCommands: p.UserCommands,
 		GroupAdminFrom: p.GroupAdminFrom, GroupUserCommands: p.GroupUserCommands, UnauthorizedDM: p.UnauthorizedDM,
@@ -110,6 +110,14 @@ func (g *Gateway) platform(name platforms.Name) config.Platform {
 		}
 	}
 	return config.Default().Platforms.Web.Platform
+}
+
+// reacts reports whether messages of a platform get emoji. Telegram allows a bot few, so there it is asked for.
+func (g *Gateway) reacts(name platforms.Name) bool {
+	if on := g.platform(name).Reactions; on != nil {
+		return *on
+	}
+	return name != "telegram"
 }
 
 // admission decides who may talk, for the router.
@@ -203,7 +211,7 @@ func (g *Gateway) display(at platforms.Address, o sessions.Options) turn.Display
 	cfg, d, p := g.cfg(), g.shown(at), g.platform(at.Platform)
 	out := turn.Display{
 		Streaming: d.Streaming, EditInterval: cfg.Streaming.EditInterval, EditThreshold: cfg.Streaming.Buffer, Cursor: cfg.Streaming.Cursor,
-		Typing: p.Typing, Live: d.LiveStatus, LiveText: p.TypingStatus, Progress: d.ToolProgress, PreviewLength: d.PreviewLength, Cleanup: d.Cleanup, Interim: d.Interim,
+		Typing: p.Typing, Reactions: g.reacts(at.Platform), Live: d.LiveStatus, LiveText: p.TypingStatus, Progress: d.ToolProgress, PreviewLength: d.PreviewLength, Cleanup: d.Cleanup, Interim: d.Interim,
 		ReplyTo: p.ReplyTo, Reasoning: d.ShowReasoning, ReasoningForm: d.ReasoningStyle, Separate: d.ToolGrouping == "separate",
 		Memory: d.MemoryNotices,
 	}

@@ -32,7 +32,7 @@ func (g *Gateway) newTelegram(cfg *config.Config) (platforms.Adapter, error) {
 		WebhookURL: t.WebhookURL, WebhookSecret: t.WebhookSecret.Reveal(), RequireMention: t.RequireMention,
 		MentionPatterns: t.MentionPatterns, ExclusiveBotMentions: &t.ExclusiveBots, BotsRequireMention: t.BotsRequireMention,
 		IgnoredThreads: t.IgnoredThreads, ObserveUnmentioned: t.Observe, AllowedChats: t.AllowedChats, GuestMode: t.GuestMode,
-		Reactions: t.Reactions, MaxCommands: t.MaxCommands, DisableLinkPreviews: t.NoLinkPreviews, RateLimit: &limit,
+		Reactions: g.reacts("telegram"), MaxCommands: t.MaxCommands, DisableLinkPreviews: t.NoLinkPreviews, RateLimit: &limit,
 		PollTimeout: t.PollTimeout, Log: g.log, Metrics: g.metrics.Adapter("telegram"),
 	})
 }

@@ -174,7 +174,7 @@ type (
 		Typist
 		Narrate(ctx context.Context, at Address, text string) error
 	}
-	// Reactor puts emoji on a message, or takes ours off when emoji is "".
+	// Reactor puts emoji on a message in place of our earlier one, or takes ours off when emoji is "".
 	Reactor interface {
 		React(ctx context.Context, at Address, id MessageID, emoji string) error
 	}

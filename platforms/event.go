@@ -150,6 +150,9 @@ type Reaction struct {
 	Removed   bool      `json:"removed,omitempty"`
 	// OnOwn is true when the message is one of ours.
 	OnOwn bool `json:"on_own,omitempty"`
+	// Trigger is true when the operator's settings make this reaction a message to the bot: it starts a turn. One
+	// that was removed never does.
+	Trigger bool `json:"trigger,omitempty"`
 }
 
 // Edited is a new version of a message that was delivered before.

@@ -18,14 +18,15 @@ const (
 	TierAdmin Tier = "admin" // every command
 )
 
-// The rules, in the order in which they are asked (spec gateway 3.1). A gap is a rule for which no platform has a
-// use yet.
+// The rules, in the order in which they are asked (spec gateway 3.1). A gap is a rule for which no platform has
+// a use.
 const (
 	RuleTrusted   = 1  // the platform authenticates people itself
 	RuleChat      = 3  // the group is allowed as a whole
 	RuleBot       = 4  // bots: let in, or kept out, by AllowBots
 	RuleNoUser    = 5  // nobody to decide about
 	RuleAllowAll  = 6  // the platform is open
+	RuleRole      = 7  // a role in AllowedRoles
 	RulePaired    = 8  // an approved pairing code
 	RuleAllowlist = 9  // AllowedUsers, GroupAllowedUsers, the general AllowedUsers
 	RuleAllowFrom = 10 // AllowFrom, GroupAllowFrom
@@ -131,6 +132,8 @@ func (g *Gate) rule(s *state, c *compiled, e platforms.Event, trusted bool) Deci
 		return deny(RuleNoUser, "the platform does not say who it was")
 	case c.AllowAll:
 		return allow(RuleAllowAll, "allow_all is set for the platform")
+	case c.roles.hasRole(u):
+		return allow(RuleRole, "has one of allowed_roles")
 	case g.approvals != nil && g.paired(p, u):
 		return allow(RulePaired, "approved by a pairing code")
 	case c.env.has(p, u):

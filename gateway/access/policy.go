@@ -28,6 +28,9 @@ type PlatformPolicy struct {
 	GroupAllowedChats []string // everyone in these groups, anonymous posts included
 	AllowFrom         []string // in any chat
 	GroupAllowFrom    []string // in groups
+	// AllowedRoles lets people in by a role that the room's owner has given them, as the adapter has verified it
+	// (platforms.User.Roles). "*" means nothing here.
+	AllowedRoles []string
 	// AllowedChats, when it has entries, are the only groups that are answered at all. GuestMode makes an
 	// exception for events that speak to the bot.
 	AllowedChats []string
@@ -85,6 +88,11 @@ func (l list) named(p platforms.Name, u platforms.User) bool {
 // has reports whether the user is on the list, "*" included.
 func (l list) has(p platforms.Name, u platforms.User) bool { return l.all || l.named(p, u) }
 
+// hasRole reports whether one of the user's roles is on the list.
+func (l list) hasRole(u platforms.User) bool {
+	return slices.ContainsFunc(u.Roles, func(role string) bool { return role != "" && l.ids[strings.TrimSpace(role)] })
+}
+
 // hasChat reports whether one of the chats is on the list, "*" included.
 func (l list) hasChat(p platforms.Name, chats ...platforms.ChatID) bool {
 	for _, c := range chats {
@@ -122,6 +130,7 @@ type compiled struct {
 	env, config           list // rules 9 and 10, any chat
 	groupEnv, groupConfig list // rules 9 and 10, groups
 	chats, onlyChats      list
+	roles                 list
 	admins, groupAdmins   list
 	anyList               bool
 }
@@ -134,10 +143,11 @@ func compile(name platforms.Name, all Policy, p PlatformPolicy) *compiled {
 		groupConfig: newList(name, p.AllowUsernames, p.GroupAllowFrom),
 		chats:       newList(name, false, p.GroupAllowedChats),
 		onlyChats:   newList(name, false, p.AllowedChats),
+		roles:       newList(name, false, p.AllowedRoles),
 		admins:      newList(name, p.AllowUsernames, p.AdminFrom),
 		groupAdmins: newList(name, p.AllowUsernames, p.GroupAdminFrom),
 	}
-	for _, l := range [...]list{c.env, c.config, c.groupEnv, c.groupConfig, c.chats} {
+	for _, l := range [...]list{c.env, c.config, c.groupEnv, c.groupConfig, c.chats, {ids: c.roles.ids}} {
 		c.anyList = c.anyList || !l.empty()
 	}
 	return c

@@ -61,6 +61,7 @@ type Platform struct {
 	AllowedChats       []string `yaml:"allowed_chats" env:"{N}_ALLOWED_CHATS" doc:"ids of the only chats that are answered; empty: all that the other rules allow"`
 	AllowFrom          []string `yaml:"allow_from" reload:"live" doc:"ids of people who may talk, in any chat; * means everyone"`
 	GroupAllowFrom     []string `yaml:"group_allow_from" reload:"live" doc:"ids of people who may talk in groups"`
+	AllowedRoles       []string `yaml:"allowed_roles" env:"{N}_ALLOWED_ROLES" doc:"ids of roles whose people may talk, where the platform has roles (Discord)"`
 	AllowAll           bool     `yaml:"allow_all" default:"false" env:"{N}_ALLOW_ALL_USERS" reload:"live" doc:"everyone on this platform may talk"`
 	AllowUsernames     bool     `yaml:"allow_usernames" default:"false" reload:"live" doc:"the lists may hold @names; weaker than ids, because a name can change hands"`
 	AllowBots          string   `yaml:"allow_bots" default:"none" oneof:"none,mentions,all" env:"{N}_ALLOW_BOTS" reload:"live" doc:"bots that may talk: none, those that mention us, or all"`
@@ -73,6 +74,7 @@ type Platform struct {
 	ReplyTo            string   `yaml:"reply_to_mode" default:"first" oneof:"off,first,all" reload:"live" doc:"which parts of an answer quote the question: none, the first, all"`
 	RestartNotice      bool     `yaml:"gateway_restart_notification" default:"true" reload:"live" doc:"say in the home channel that Herald has restarted"`
 	Typing             bool     `yaml:"typing_indicator" default:"true" reload:"live" doc:"show that an answer is being made"`
+	Reactions          *bool    `yaml:"reactions" env:"{N}_REACTIONS" doc:"show with emoji on a message that it was seen and how its turn ended, in direct chats and where the bot is spoken to; unset: on where the platform can, on Telegram off"`
 	TypingStatus       string   `yaml:"typing_status_text" check:"text" reload:"live" doc:"what the sign of life says while no tool runs, where the platform shows words; unset: the platform's own"`
 	RateLimit          Rate     `yaml:"rate_limit" default:"on" doc:"sends of our own accord: on (the platform's numbers), off (a private server), or messages a second per chat"`
 	ChannelPrompts     Texts    `yaml:"channel_prompts" reload:"live" doc:"text added to the prompt of one chat or thread, by its id (a thread also as chat:thread); never stored"`
@@ -144,7 +146,6 @@ type Telegram struct {
 	IgnoredThreads []string      `yaml:"ignored_threads" doc:"ids of topics that are never answered"`
 	Observe        bool          `yaml:"observe_unmentioned_group_messages" default:"false" doc:"keep group messages that are not for the bot as context"`
 	MaxCommands    int           `yaml:"max_commands" default:"60" min:"1" max:"100" doc:"entries of the command menu"`
-	Reactions      bool          `yaml:"reactions" default:"false" doc:"show with reactions that a message was seen and how its turn ended"`
 	NoLinkPreviews bool          `yaml:"disable_link_previews" default:"false" doc:"send links without a preview"`
 	FallbackIPs    []string      `yaml:"fallback_ips" env:"TELEGRAM_FALLBACK_IPS" check:"ip" doc:"addresses to try when the name does not resolve"`
 }

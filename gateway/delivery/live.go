@@ -330,6 +330,46 @@ func (w *Worker) heed(at platforms.Address, err error) {
 	}
 }
 
+// React puts emoji on a message of a place, or takes ours off. It makes one call at most, and none inside a retry
+// window: it waits at most so long for one to end, and gives up then. It is for show, so nothing is repeated.
+func (w *Worker) React(ctx context.Context, at platforms.Address, id platforms.MessageID, emoji string, wait time.Duration) error {
+	adapter, ok := w.opt.Adapters.Adapter(at.AccountOf())
+	if !ok {
+		return nil
+	}
+	reactor, can := adapter.(platforms.Reactor)
+	if !can {
+		return nil
+	}
+	w.mu.Lock()
+	until := w.gateLocked(at).Sub(w.opt.Now())
+	w.mu.Unlock()
+	if until > wait {
+		return errGated
+	}
+	if until > 0 {
+		timer := time.NewTimer(until)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if !w.open(at) {
+		return errGated
+	}
+	ctx, cancel := context.WithTimeout(ctx, signTimeout)
+	defer cancel()
+	err := reactor.React(ctx, at, id, emoji)
+	if err != nil {
+		w.heed(at, err)
+	}
+	return err
+}
+
+var errGated = errors.New("the platform asked to wait")
+
 // signTimeout bounds one call that is only for show.
 const signTimeout = 10 * time.Second
 

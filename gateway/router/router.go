@@ -221,7 +221,7 @@ func (r *Router) admit(e platforms.Event) (item sessions.InboxItem, d Decision) 
 	switch {
 	case !d.Allowed:
 		item.State, item.Reason = sessions.InboxDropped, "not allowed: "+d.Reason
-	case e.Reaction != nil:
+	case e.Reaction != nil && (!e.Reaction.Trigger || e.Reaction.Removed):
 		item.State, item.Reason = sessions.InboxDropped, "reactions start nothing here"
 	case e.Edited != nil:
 		item.State, item.Reason = sessions.InboxDropped, "the message was taken before it was edited"

@@ -55,6 +55,9 @@ func (run *Run) userRow(item sessions.InboxItem, kind sessions.Kind) *sessions.M
 			row.Content = fmt.Sprintf("[In reply to %s: %q]\n%s", who, shorten(q.Text, 500), row.Content)
 		}
 	}
+	if e.Reaction != nil {
+		row.Content = fmt.Sprintf("[The user put %s on %s]", shorten(strings.ToValidUTF8(e.Reaction.Emoji, ""), 60), reactedTo(*e.Reaction))
+	}
 	if e.Command != nil {
 		row.Content = strings.TrimSpace("/" + e.Command.Name + " " + e.Command.Args)
 	}
@@ -69,6 +72,13 @@ func (run *Run) userRow(item sessions.InboxItem, kind sessions.Kind) *sessions.M
 		}
 	}
 	return row
+}
+
+func reactedTo(r platforms.Reaction) string {
+	if r.OnOwn {
+		return "a message of yours"
+	}
+	return "a message"
 }
 
 // prepare fetches the files of the rows, and what was said earlier, and appends the rows. What can't be fetched is

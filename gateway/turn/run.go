@@ -94,6 +94,7 @@ type Run struct {
 	phase      Phase
 	doing      string // the tool that runs
 	told       told   // the same for the sign of life
+	marks      *marks // emoji on the message that is answered; nil: none are put
 	cancelCall context.CancelCauseFunc
 	notes      []note
 	held       []note // those of a Stop, in case its transaction fails
@@ -136,6 +137,7 @@ func (r *Runner) Begin(ctx context.Context, key sessions.Key, items []sessions.I
 		return nil, fmt.Errorf("begin a turn: %w", err)
 	}
 	run.claimed = idsOf(items)
+	run.mark(newest.Event)
 	r.start(run, items, rows, ready, done)
 	return run, nil
 }
@@ -272,6 +274,9 @@ func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.I
 		return nil, err
 	}
 	run.claimed = idsOf(items)
+	if len(items) > 0 {
+		run.mark(items[len(items)-1].Event)
+	}
 	var rows []*sessions.Message
 	ready := true
 	if !prepared && len(items) > 0 {
@@ -309,6 +314,7 @@ func (r *Runner) start(run *Run, items []sessions.InboxItem, rows []*sessions.Me
 		}
 		run.mu.Unlock()
 		r.remove(run)
+		run.marks.end(run.state)
 		close(run.done)
 		if done != nil {
 			done(run)
@@ -504,6 +510,8 @@ func messageID(e platforms.Event) platforms.MessageID {
 		return e.Message.ID
 	case e.Command != nil:
 		return e.Command.MessageID
+	case e.Reaction != nil:
+		return e.Reaction.MessageID
 	}
 	return ""
 }

@@ -42,6 +42,8 @@ type Outbox interface {
 	Take(rows ...*sessions.OutboxRow)
 	Live(delivery.LiveOptions) *delivery.Live
 	Adopt(ctx context.Context, turn sessions.TurnID) error
+	// React puts emoji on a message, once and outside of retry windows; it waits for one to end at most so long.
+	React(ctx context.Context, at platforms.Address, id platforms.MessageID, emoji string, wait time.Duration) error
 	KeepTyping(ctx context.Context, at platforms.Address, doing func() string)
 }
 
@@ -80,6 +82,7 @@ type Display struct {
 	EditThreshold int    // least growth between two edits, in bytes
 	Cursor        string // behind a growing text
 	Typing        bool
+	Reactions     bool   // emoji on the message: seen, done, failed
 	Live          string // what the sign of life says: "full", "verb" (no argument), "off"
 	LiveText      string // while no tool runs, and with "off"; empty: the platform's own sign
 	Progress      string // "off", "new", "all", "verbose", "log"
@@ -182,6 +185,8 @@ type Runner struct {
 	// cooling holds an *agent.Cooldown for each session that has needed a summary.
 	cooling sync.Map
 
+	ctx    context.Context // of calls that are only for show
+	stop   context.CancelFunc
 	mu     sync.Mutex
 	runs   map[sessions.TurnID]*Run
 	cancel func()
@@ -201,6 +206,7 @@ func NewRunner(s Services) *Runner {
 		s.CacheIdle = DefaultCacheIdle
 	}
 	r := &Runner{s: s, cache: newCache(s.CacheSize, cacheBytes), runs: map[sessions.TurnID]*Run{}}
+	r.ctx, r.stop = context.WithCancel(context.Background())
 	r.cache.idle, r.cache.now = s.CacheIdle, s.Now
 	r.cancel = s.Bus.Subscribe(r.observe)
 	return r
@@ -215,6 +221,7 @@ func (r *Runner) Close() {
 		run.cancel(errClosing)
 	}
 	r.mu.Unlock()
+	r.stop()
 	r.wg.Wait()
 	r.cancel()
 	r.cache.close()

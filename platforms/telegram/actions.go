@@ -63,13 +63,24 @@ func (a *Adapter) React(ctx context.Context, at platforms.Address, id platforms.
 		return err
 	}
 	p := &bot.SetMessageReactionParams{ChatID: chat, MessageID: message}
-	if emoji != "" {
+	if emoji = allowed(emoji); emoji != "" {
 		p.Reaction = []models.ReactionType{{Type: models.ReactionTypeTypeEmoji, ReactionTypeEmoji: &models.ReactionTypeEmoji{Emoji: emoji}}}
 	}
 	return a.act(ctx, chat, func(ctx context.Context) error {
 		_, err := a.api.SetMessageReaction(ctx, p)
 		return err
 	})
+}
+
+// allowed puts emoji that bots may use in place of those that they may not.
+func allowed(emoji string) string {
+	switch emoji {
+	case "✅":
+		return "👍"
+	case "❌":
+		return "👎"
+	}
+	return emoji
 }
 
 // answerLimit is the most characters of a notification to a presser.
