@@ -1,0 +1,220 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	api "github.com/slack-go/slack"
+
+	"herald/platforms"
+)
+
+// refusals maps Slack's error codes to what they mean. Codes that are not here are BadRequest: a retry can't help.
+// https://docs.slack.dev/reference/methods lists them by method.
+var refusals = map[string]platforms.FailureKind{
+	"ratelimited": platforms.RateLimited, "rate_limited": platforms.RateLimited, "message_limit_exceeded": platforms.RateLimited,
+
+	"channel_not_found": platforms.NotFound, "user_not_found": platforms.NotFound, "users_not_found": platforms.NotFound,
+	"user_not_visible": platforms.NotFound, "no_user": platforms.NotFound,
+
+	"not_in_channel": platforms.Forbidden, "is_archived": platforms.Forbidden, "restricted_action": platforms.Forbidden,
+	"restricted_action_read_only_channel": platforms.Forbidden, "restricted_action_thread_only_channel": platforms.Forbidden,
+	"restricted_action_non_threadable_channel": platforms.Forbidden, "restricted_action_thread_locked": platforms.Forbidden,
+	"cannot_dm_bot": platforms.Forbidden, "user_disabled": platforms.Forbidden, "messages_tab_disabled": platforms.Forbidden,
+	"ekm_access_denied": platforms.Forbidden, "access_denied": platforms.Forbidden, "team_access_not_granted": platforms.Forbidden,
+	"user_is_restricted": platforms.Forbidden,
+
+	"thread_not_found": platforms.ThreadGone, "invalid_thread_ts": platforms.ThreadGone, "cannot_reply_to_message": platforms.ThreadGone,
+
+	"message_not_found": platforms.MessageGone, "cant_update_message": platforms.MessageGone, "edit_window_closed": platforms.MessageGone,
+	"cant_delete_message": platforms.MessageGone, "bad_timestamp": platforms.MessageGone,
+
+	"msg_too_long": platforms.TooLong, "msg_blocks_too_long": platforms.TooLong, "file_uploads_disabled": platforms.Unsupported,
+	"file_upload_size_restricted": platforms.TooLong,
+
+	"invalid_auth": platforms.AuthFailed, "not_authed": platforms.AuthFailed, "token_revoked": platforms.AuthFailed,
+	"token_expired": platforms.AuthFailed, "account_inactive": platforms.AuthFailed, "team_disabled": platforms.AuthFailed,
+	"org_login_required": platforms.AuthFailed,
+
+	"missing_scope": platforms.Unsupported, "no_permission": platforms.Unsupported, "not_allowed_token_type": platforms.Unsupported,
+	"file_too_large": platforms.TooLong, "file_not_found": platforms.NotFound, "file_deleted": platforms.NotFound,
+	"method_deprecated": platforms.Unsupported, "unknown_method": platforms.Unsupported, "feature_not_enabled": platforms.Unsupported,
+	"channel_type_not_supported": platforms.Unsupported, "method_not_supported_for_channel_type": platforms.Unsupported,
+
+	"fatal_error": platforms.Transient, "internal_error": platforms.Transient, "service_unavailable": platforms.Transient,
+	"request_timeout": platforms.Transient,
+}
+
+// do makes one request that writes in a chat ("" for none). Inside a window that Slack has closed it returns
+// RateLimited without a request. Errors are *platforms.SendError.
+func (a *Adapter) do(ctx context.Context, method, chat string, request func(context.Context) error) error {
+	if d := a.gate.window(method, chat); d > 0 {
+		return tooSoon(d, "Slack asked to wait")
+	}
+	c, callCtx, cancel := newCall(ctx)
+	err := request(callCtx)
+	cancel()
+	if err == nil {
+		return nil
+	}
+	e := a.s.outcome(c, err)
+	switch e.Kind {
+	case platforms.RateLimited:
+		a.gate.close(method, chat, e.RetryAfter)
+	case platforms.AuthFailed:
+		a.doubtToken()
+	}
+	return e
+}
+
+// outcome says what is known of a failed call.
+func (s *settings) outcome(c *call, err error) *platforms.SendError {
+	e := &platforms.SendError{Kind: platforms.Transient, Err: s.clean(err)}
+	var refused api.SlackErrorResponse
+	switch {
+	case errors.As(err, &refused):
+		e.Err = explain(refused)
+		kind, known := refusals[refused.Err]
+		if !known {
+			kind = platforms.BadRequest
+		}
+		e.Kind = kind
+		switch {
+		case kind == platforms.RateLimited:
+			e.RetryAfter = max(c.retryAfter, time.Second)
+		case kind == platforms.Transient:
+			e.Certainty = platforms.Unknown // Slack says that a part may have been done
+		}
+	case c.status == 0:
+		if c.sent() {
+			e.Certainty = platforms.Unknown
+		}
+	case c.status == http.StatusTooManyRequests, c.status == http.StatusServiceUnavailable && c.retryAfter > 0:
+		e.Kind, e.RetryAfter = platforms.RateLimited, max(c.retryAfter, time.Second)
+		e.Err = errors.New("Slack's rate limit")
+	case c.status == http.StatusOK:
+		e.Certainty, e.Err = platforms.Unknown, errors.New("Slack's answer could not be read")
+	case c.status >= 500:
+		e.Certainty, e.Err = platforms.Unknown, errors.New("Slack answered "+strconv.Itoa(c.status))
+	case c.status == http.StatusRequestEntityTooLarge:
+		e.Kind, e.Err = platforms.TooLong, errors.New("Slack answered 413")
+	default:
+		e.Kind, e.Err = platforms.BadRequest, errors.New("Slack answered "+strconv.Itoa(c.status))
+	}
+	return e
+}
+
+// refusal is Slack's error code, with what a person can do about it.
+type refusal struct {
+	code, more string
+}
+
+func (r *refusal) Error() string {
+	if r.more == "" {
+		return r.code
+	}
+	return r.code + ": " + r.more
+}
+
+func explain(r api.SlackErrorResponse) error {
+	e := &refusal{code: r.Err}
+	switch r.Err {
+	case "missing_scope":
+		e.more = "add the scope " + r.Needed + " to the app and install it again"
+	case "not_in_channel", "channel_not_found":
+		e.more = "invite the bot to the channel"
+	case "messages_tab_disabled":
+		e.more = "switch the Messages tab on (App Home)"
+	default:
+		if m := r.ResponseMetadata.Messages; len(m) > 0 {
+			e.more = cut(strings.Join(m, "; "), 300)
+		}
+	}
+	return e
+}
+
+// code returns Slack's error code, "" when err is none of its refusals.
+func code(err error) string {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r.code
+	}
+	return ""
+}
+
+func badRequest(format string, args ...any) error {
+	return &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf(format, args...)}
+}
+
+// cleanError is an error whose text holds no secret. It hides its cause, whose text may, except for the two errors
+// of contexts.
+type cleanError struct {
+	text  string
+	cause error
+}
+
+func (e *cleanError) Error() string { return e.text }
+func (e *cleanError) Unwrap() error { return e.cause }
+
+// clean takes the secrets out of err: our tokens, and the address of a request, which may be one.
+func (a *Adapter) clean(err error) error { return a.s.clean(err) }
+
+func (s *settings) clean(err error, more ...string) error {
+	if err == nil {
+		return nil
+	}
+	var cause error
+	switch {
+	case errors.Is(err, context.Canceled):
+		cause = context.Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		cause = context.DeadlineExceeded
+	}
+	var addressed *url.Error
+	if errors.As(err, &addressed) { // its text names the whole URL
+		host := ""
+		if u, parseErr := url.Parse(addressed.URL); parseErr == nil {
+			host = u.Host
+		}
+		err = fmt.Errorf("%s %s: %w", addressed.Op, host, addressed.Err)
+	}
+	text := err.Error()
+	for _, secret := range append(more, s.secrets()...) {
+		if len(secret) >= 4 {
+			text = strings.ReplaceAll(text, secret, "***")
+			text = strings.ReplaceAll(text, url.QueryEscape(secret), "***")
+		}
+	}
+	return &cleanError{text: text, cause: cause}
+}
+
+// secrets are those that all accounts of the app share.
+func (s *settings) secrets() []string {
+	secrets := []string{s.AppToken}
+	for _, t := range s.Tokens {
+		secrets = append(secrets, t.Token)
+	}
+	if s.proxy != nil {
+		if password, ok := s.proxy.User.Password(); ok {
+			secrets = append(secrets, password)
+		}
+	}
+	return secrets
+}
+
+// cut shortens text to at most n bytes, between characters.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && text[n]&0xC0 == 0x80 {
+		n--
+	}
+	return text[:n]
+}

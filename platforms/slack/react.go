@@ -1,0 +1,96 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	api "github.com/slack-go/slack"
+
+	"herald/platforms"
+)
+
+// pairs is a small memory of names: of what we put on messages, because Slack keeps several emoji of one user side by
+// side, and of people's direct chats.
+type pairs struct {
+	mu   sync.Mutex
+	last bounded[string]
+}
+
+func newPairs() *pairs { return &pairs{last: newBounded[string](4096)} }
+
+func (m *pairs) get(key string) (string, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last.get(key)
+}
+
+func (m *pairs) put(key, name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last.put(key, name)
+}
+
+// React puts emoji on a message in place of our earlier one, or takes it off when emoji is "". It returns Unsupported
+// while Options.Reactions is off.
+func (a *Adapter) React(ctx context.Context, at platforms.Address, id platforms.MessageID, emoji string) error {
+	if !a.s.Reactions {
+		return &platforms.SendError{Kind: platforms.Unsupported, Err: errors.New("reactions are switched off (platforms.slack.reactions)")}
+	}
+	if id == "" {
+		return badRequest("a reaction needs a message")
+	}
+	channel, err := a.channelOf(ctx, at)
+	if err != nil {
+		return err
+	}
+	item := api.NewRefToMessage(channel, string(id))
+	key := channel + "/" + string(id)
+	name := ""
+	if emoji != "" {
+		name = slackName(emoji)
+	}
+	before, known := a.marked.get(key)
+	if !known {
+		before = a.ownReaction(ctx, channel, item)
+	}
+	if before == name {
+		a.marked.put(key, name)
+		return nil
+	}
+	if name != "" {
+		err := a.do(ctx, "reactions.add", channel, func(ctx context.Context) error { return a.api.AddReactionContext(ctx, name, item) })
+		if err != nil && code(err) != "already_reacted" {
+			return err
+		}
+	}
+	if before != "" {
+		err := a.do(ctx, "reactions.remove", channel, func(ctx context.Context) error { return a.api.RemoveReactionContext(ctx, before, item) })
+		if err != nil && code(err) != "no_reaction" {
+			return err
+		}
+	}
+	a.marked.put(key, name)
+	return nil
+}
+
+// ownReaction asks for what an earlier process put on a message, "" when it is not known.
+func (a *Adapter) ownReaction(ctx context.Context, channel string, item api.ItemRef) string {
+	var got api.ReactedItem
+	err := a.do(ctx, "reactions.get", channel, func(ctx context.Context) (err error) {
+		got, err = a.api.GetReactionsContext(ctx, item, api.GetReactionsParameters{Full: true})
+		return err
+	})
+	if err != nil {
+		return ""
+	}
+	me := a.self().user
+	for _, r := range got.Reactions {
+		for _, user := range r.Users {
+			if user == me {
+				return r.Name
+			}
+		}
+	}
+	return ""
+}
