@@ -34,7 +34,7 @@ type Adapter struct {
 	hands   *hands
 	past    *past
 	marked  *pairs
-	dms     *pairs // person: their direct chat
+	dms     *pairs                          // person: their direct chat
 	known   atomic.Pointer[map[string]bool] // command names
 	off     offSwitches
 

@@ -97,7 +97,7 @@ func (a *Adapter) Open(ctx context.Context, user platforms.UserID) (platforms.Ad
 		return platforms.Address{}, err
 	}
 	if c == nil || c.ID == "" {
-		return platforms.Address{}, badRequest("Slack names no direct chat with %s", user)
+		return platforms.Address{}, badRequest("no direct chat with %s was named by Slack", user)
 	}
 	a.dms.put(string(user), c.ID)
 	return a.address(c.ID, ""), nil

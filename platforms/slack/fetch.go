@@ -81,7 +81,7 @@ func (a *Adapter) download(ctx context.Context, u *url.URL, at platforms.Attachm
 	case resp.StatusCode == http.StatusTooManyRequests:
 		return &api.RateLimitedError{}
 	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("Slack answered %d", resp.StatusCode)
+		return fmt.Errorf("answer %d of Slack", resp.StatusCode)
 	}
 	n, err := io.Copy(w, io.LimitReader(resp.Body, limit+1))
 	if err != nil {

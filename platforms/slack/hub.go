@@ -143,7 +143,7 @@ func (h *hub) run(ctx context.Context) {
 			<-ctx.Done()
 		case errors.Is(err, errAsked):
 			wait.Reset()
-			h.health.set("reconnecting", "Slack asked for a new connection")
+			h.health.set("reconnecting", err.Error())
 		default:
 			if h.s.Clock.Now().Sub(begun) > h.s.BackoffMax {
 				wait.Reset()

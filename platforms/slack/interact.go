@@ -43,7 +43,7 @@ func (a *Adapter) readCommand(ctx context.Context, d delivery, t *taken) (*platf
 	e.Command = &platforms.Command{Name: foldName(name), Args: plainText(args),
 		Reply: privateToken{URL: c.ResponseURL, Channel: c.Channel, User: c.User, Trigger: c.Trigger, Replace: d.AcceptsPayload}.String()}
 	if d.AcceptsPayload {
-		t.payload = map[string]string{"response_type": "ephemeral", "text": placeholder}
+		t.payload, t.after = map[string]string{"response_type": "ephemeral", "text": placeholder}, a.answers.expect(c.Trigger)
 	}
 	return e, ""
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -97,15 +96,15 @@ func (s *settings) outcome(c *call, err error) *platforms.SendError {
 		}
 	case c.status == http.StatusTooManyRequests, c.status == http.StatusServiceUnavailable && c.retryAfter > 0:
 		e.Kind, e.RetryAfter = platforms.RateLimited, max(c.retryAfter, time.Second)
-		e.Err = errors.New("Slack's rate limit")
+		e.Err = errors.New("the rate limit of Slack")
 	case c.status == http.StatusOK:
-		e.Certainty, e.Err = platforms.Unknown, errors.New("Slack's answer could not be read")
+		e.Certainty, e.Err = platforms.Unknown, errors.New("the answer of Slack could not be read")
 	case c.status >= 500:
-		e.Certainty, e.Err = platforms.Unknown, errors.New("Slack answered "+strconv.Itoa(c.status))
+		e.Certainty, e.Err = platforms.Unknown, fmt.Errorf("answer %d of Slack", c.status)
 	case c.status == http.StatusRequestEntityTooLarge:
-		e.Kind, e.Err = platforms.TooLong, errors.New("Slack answered 413")
+		e.Kind, e.Err = platforms.TooLong, errors.New("answer 413 of Slack")
 	default:
-		e.Kind, e.Err = platforms.BadRequest, errors.New("Slack answered "+strconv.Itoa(c.status))
+		e.Kind, e.Err = platforms.BadRequest, fmt.Errorf("answer %d of Slack", c.status)
 	}
 	return e
 }

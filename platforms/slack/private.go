@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	api "github.com/slack-go/slack"
 
@@ -45,10 +46,46 @@ type answers struct {
 	mu    sync.Mutex
 	posts bounded[int]
 	seen  bounded[privateToken]
+	// coming holds the invocations whose placeholder is not shown yet: an answer that overtook it would leave it
+	// standing for ever.
+	coming map[string]chan struct{}
 }
 
 func newAnswers() *answers {
-	return &answers{posts: newBounded[int](4096), seen: newBounded[privateToken](1024)}
+	return &answers{posts: newBounded[int](4096), seen: newBounded[privateToken](1024), coming: map[string]chan struct{}{}}
+}
+
+// expect says that a placeholder will be shown; the returned function says that it is.
+func (a *answers) expect(trigger string) (shown func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := make(chan struct{})
+	a.coming[trigger] = c
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		close(c)
+		if a.coming[trigger] == c {
+			delete(a.coming, trigger)
+		}
+	}
+}
+
+// await returns when the placeholder of an invocation is shown, at the latest after writeTimeout.
+func (a *answers) await(ctx context.Context, trigger string) {
+	a.mu.Lock()
+	c := a.coming[trigger]
+	a.mu.Unlock()
+	if c == nil {
+		return
+	}
+	timer := time.NewTimer(writeTimeout)
+	defer timer.Stop()
+	select {
+	case <-c:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // next returns which post of its invocation this is, from 1 on.
@@ -96,6 +133,7 @@ func (o *outbound) private(ctx context.Context) error {
 	for _, f := range o.out.Attachments {
 		o.note(f, "Slack has no private answers with files")
 	}
+	a.answers.await(ctx, t.Trigger)
 	n := a.answers.next(t)
 	if n > privatePosts+1 {
 		o.receipt.Notes = append(o.receipt.Notes, "a part of the private answer was left out: Slack takes five posts")

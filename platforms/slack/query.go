@@ -52,7 +52,7 @@ func (a *Adapter) page(ctx context.Context, channel, thread string, limit int, v
 		}
 		defer resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			return errors.New("Slack answered " + resp.Status)
+			return errors.New("answer " + resp.Status + " of Slack")
 		}
 		if err := json.NewDecoder(resp.Body).Decode(&p); err != nil {
 			return err

@@ -30,7 +30,7 @@ type element struct {
 	Unicode  string          `json:"unicode"`
 	Value    string          `json:"value"`
 	Fallback string          `json:"fallback"`
-	Style    json.RawMessage `json:"style"`      // "ordered"/"bullet" of a list, an object of a text
+	Style    json.RawMessage `json:"style"` // "ordered"/"bullet" of a list, an object of a text
 	Indent   int             `json:"indent"`
 	Offset   int             `json:"offset"`
 	Border   int             `json:"border"`
@@ -240,7 +240,9 @@ func style(text string, raw json.RawMessage) string {
 }
 
 // clearText drops the character that marks the bot's own mention.
-func clearText(s string) string { return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "") }
+func clearText(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
+}
 
 // mrkdwn reads a flat text: references by name, links with their addresses, escapes undone.
 func mrkdwn(text string, names resolver) string {

@@ -25,9 +25,11 @@ const (
 )
 
 var (
-	errAsked   = errors.New("Slack asked for a new connection")
-	errDeaf    = errors.New("Slack gave no sign of life")
+	errAsked   = errors.New("a new connection was asked for by Slack")
+	errDeaf    = errors.New("no sign of life from Slack")
 	errNoHello = errors.New("the connection stands, but Slack said no hello")
+
+	errSwitchedOff = errors.New("the switch Socket Mode of the app is off: turn it on at the app's page Socket Mode")
 )
 
 // envelope is one message of the connection.
@@ -96,7 +98,7 @@ func (h *hub) connection(ctx context.Context) error {
 		case reason := <-sock.asked:
 			sock.settle(ctx)
 			if reason == "link_disabled" {
-				return errors.New("Socket Mode is switched off for the app: switch it on at the app's page Socket Mode")
+				return errSwitchedOff
 			}
 			return errAsked
 		case <-tick.C:
@@ -117,7 +119,7 @@ func (h *hub) awaitHello(ctx context.Context, sock *socket) error {
 	case err := <-sock.broken:
 		return err
 	case reason := <-sock.asked:
-		return fmt.Errorf("Slack ended the connection before its hello (%s)", reason)
+		return fmt.Errorf("the connection was ended by Slack before its hello (%s)", reason)
 	case <-timer.C:
 		return errNoHello
 	case <-ctx.Done():
@@ -137,7 +139,7 @@ func (h *hub) open(ctx context.Context) (*url.URL, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "wss" && (u.Scheme != "ws" || h.s.api.Scheme != "http") {
-		return nil, errors.New("Slack named no usable address for the connection")
+		return nil, errors.New("no usable address for the connection was named by Slack")
 	}
 	return u, nil
 }
@@ -172,7 +174,7 @@ func (h *hub) dial(ctx context.Context, address *url.URL) (*socket, error) {
 		if resp != nil {
 			status = fmt.Sprintf(" (it answered %d)", resp.StatusCode)
 			if resp.StatusCode == http.StatusTooManyRequests {
-				return nil, &platforms.SendError{Kind: platforms.RateLimited, RetryAfter: time.Second, Err: errors.New("Slack refuses more connections")}
+				return nil, &platforms.SendError{Kind: platforms.RateLimited, RetryAfter: time.Second, Err: errors.New("no more connections are taken by Slack")}
 			}
 		}
 		return nil, fmt.Errorf("connect to %s%s: %w", address.Host, status, h.s.clean(err, address.String(), address.RequestURI(), address.RawQuery))
