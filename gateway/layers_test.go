@@ -29,6 +29,7 @@ var layers = map[string][]string{
 	"platforms/teams":    {"platforms"},
 	"platforms/discord":  {"platforms"},
 	"platforms/telegram": {"platforms"},
+	"platforms/slack":    {"platforms"},
 	"platforms/web":      {"platforms"},
 	"sessions":           {"platforms"},
 	"sessions/sqlite":    {"sessions", "platforms"},

@@ -13,6 +13,7 @@ type builder func(*Gateway, *config.Config) ([]*account, error)
 var builders = map[platforms.Name]builder{
 	"telegram": telegramAccounts,
 	"teams":    teamsAccounts,
+	"slack":    slackAccounts,
 }
 
 // addAccounts makes the adapters of a platform that is on; "" stands for all.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,17 +81,30 @@ func keyTree() *key {
 	return root
 }
 
-// addFields adds the fields of a struct, embedded ones in place.
+// addFields adds the fields of a struct, embedded ones in place. A field replaces an embedded one of the same name.
 func (k *key) addFields(t reflect.Type, at []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		index := append(append([]int(nil), at...), i)
 		if f.Anonymous {
+			before := len(k.fields)
 			k.addFields(f.Type, index)
+			k.fields = append(k.fields[:before], without(k.fields[before:], t)...)
 			continue
 		}
 		k.fields = append(k.fields, newKey(k, f.Type, f.Tag, index))
 	}
+}
+
+// without returns the keys that t has no field of its own for.
+func without(keys []*key, t reflect.Type) []*key {
+	own := map[string]bool{}
+	for i := range t.NumField() {
+		if f := t.Field(i); !f.Anonymous {
+			own[f.Tag.Get("yaml")] = true
+		}
+	}
+	return slices.DeleteFunc(keys, func(k *key) bool { return own[k.name] })
 }
 
 func newKey(parent *key, t reflect.Type, tag reflect.StructTag, index []int) *key {

@@ -13,6 +13,7 @@ type Platforms struct {
 	Web      Web      `yaml:"web" doc:"the browser chat" reload:"restart"`
 	Telegram Telegram `yaml:"telegram" name:"TELEGRAM" doc:"Telegram bots"`
 	Teams    Teams    `yaml:"teams" name:"TEAMS" doc:"Microsoft Teams bots"`
+	Slack    Slack    `yaml:"slack" name:"SLACK" doc:"a Slack app"`
 }
 
 // Block is the configuration of one platform.
@@ -35,6 +36,7 @@ func (p Platforms) Blocks() []NamedBlock {
 		{"web", p.Web},
 		{"telegram", p.Telegram},
 		{"teams", p.Teams},
+		{"slack", p.Slack},
 	}
 }
 

@@ -16,7 +16,7 @@ const maxStatus = 100
 // Typing shows the status line "is thinking..." in a thread. Slack has no sign elsewhere, and none without the scope
 // assistant:write: then it does nothing.
 func (a *Adapter) Typing(ctx context.Context, at platforms.Address) error {
-	return a.Narrate(ctx, at, a.s.StatusText)
+	return a.Narrate(ctx, at, "is thinking...")
 }
 
 // TypingEvery returns 5 s. Slack keeps a status line for two minutes, but takes it off with each message of ours.

@@ -230,7 +230,7 @@ func (a *Adapter) readReaction(ctx context.Context, e innerEvent) (*platforms.Ev
 		return nil, "chat"
 	}
 	who := a.names.user(ctx, e.User)
-	if who.bot && a.s.AllowBots != "all" {
+	if who.bot && !a.s.admits(false) {
 		return nil, "bot"
 	}
 	at := a.s.target

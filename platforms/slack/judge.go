@@ -25,7 +25,7 @@ func (a *Adapter) judge(ctx context.Context, m wireMessage, r room, at platforms
 		return verdict{drop: "ignored"}
 	case !a.allows(m.Channel, r):
 		return verdict{drop: "chat"}
-	case a.isBot(m) && (s.AllowBots == "none" || s.AllowBots == "mentions" && !named):
+	case a.isBot(m) && !s.admits(named):
 		return verdict{drop: "bot"}
 	case r.kind == platforms.DM:
 		return verdict{addressed: true, named: true}
@@ -55,6 +55,17 @@ func (a *Adapter) judge(ctx context.Context, m wireMessage, r room, at platforms
 		return verdict{drop: "unmentioned"}
 	}
 	return verdict{}
+}
+
+// admits reports whether a bot is heard whose message names us or not.
+func (s *settings) admits(named bool) bool {
+	switch s.AllowBots() {
+	case "all":
+		return true
+	case "mentions":
+		return named
+	}
+	return false
 }
 
 // allows reports whether the bot answers in a channel at all. Direct chats are exempt, groups are not.

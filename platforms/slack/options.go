@@ -84,8 +84,9 @@ type Options struct {
 	// AllowedChannels are the only ones that are answered, IgnoredChannels those that never are; by id. Direct
 	// chats are exempt from the first.
 	AllowedChannels, IgnoredChannels []string
-	// AllowBots is "none", "mentions" (that very message must name us) or "all". Empty is "none".
-	AllowBots string
+	// AllowBots returns "none", "mentions" (that very message must name us) or "all"; nil is "none". It is asked for
+	// each message of a bot, so that the setting can change while the adapter runs.
+	AllowBots func() string
 	// APIHumans are the ids of people whose posts with their own token count as theirs and not as a bot's.
 	APIHumans []string
 	// MentionPatterns are further wake words: regular expressions, case-insensitive. A bad one is reported in the
@@ -115,8 +116,6 @@ type Options struct {
 	// thread is named after its first message.
 	Prompts         []Prompt
 	AssistantTitles *bool
-	// StatusText is the status line while an answer is made. Empty is "is thinking...".
-	StatusText string
 	// Reactions lets React put emoji on messages. Off, React returns Unsupported.
 	Reactions bool
 	// RateLimit keeps sends under Slack's limits. nil means true; false is for private servers.
@@ -188,12 +187,8 @@ func (o Options) check() (*settings, error) {
 	if err := s.checkTimes(); err != nil {
 		return nil, err
 	}
-	switch s.AllowBots {
-	case "":
-		s.AllowBots = "none"
-	case "none", "mentions", "all":
-	default:
-		return nil, setting("allow_bots", fmt.Errorf("%q: want none, mentions or all", s.AllowBots), "")
+	if s.AllowBots == nil {
+		s.AllowBots = func() string { return "none" }
 	}
 	if len(s.Prompts) > maxPrompts {
 		return nil, setting("suggested_prompts", fmt.Errorf("%d are too many: Slack shows at most %d", len(s.Prompts), maxPrompts), "")
@@ -208,9 +203,6 @@ func (o Options) check() (*settings, error) {
 	s.free, s.must, s.allowed, s.ignored, s.humans = set(o.FreeChannels), set(o.MentionChannels), set(o.AllowedChannels), set(o.IgnoredChannels), set(o.APIHumans)
 	if s.allowed["*"] {
 		s.allowed = nil
-	}
-	if s.StatusText == "" {
-		s.StatusText = "is thinking..."
 	}
 	s.reactions()
 	for _, pattern := range o.MentionPatterns {
