@@ -302,9 +302,9 @@ func (o *outbound) update(ctx context.Context, act outActivity) error {
 // unfinished ends the stream of an earlier process, which can't be edited before. Where Teams does not take the text as
 // its end, it becomes a message by itself within two minutes; until then the edit is to be tried again.
 func (o *outbound) unfinished(ctx context.Context, act outActivity, err error) error {
-	_, stopErr := o.endStream(ctx, &stream{chat: o.chat, id: string(o.out.Edit), text: act.Text}, act)
-	if stopErr == nil {
-		return nil
+	done, endErr := o.endStream(ctx, &stream{chat: o.chat, id: string(o.out.Edit), text: act.Text}, act)
+	if done {
+		return endErr
 	}
 	e := platforms.AsSendError(err)
 	e.Kind = platforms.Transient
