@@ -2,6 +2,7 @@ package teams
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -105,3 +106,5 @@ func serve(h http.Handler, method, path string) *httptest.ResponseRecorder {
 	h.ServeHTTP(rec, httptest.NewRequest(method, path, nil))
 	return rec
 }
+
+func jsonUnmarshal(s string, into any) error { return json.Unmarshal([]byte(s), into) }
