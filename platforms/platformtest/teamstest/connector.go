@@ -37,9 +37,15 @@ func (s *Server) classify(r *http.Request, body []byte) *call {
 		if r.Method == http.MethodPut {
 			c.on = Upload
 		}
-	case c.rest[0] == s.o.Region && len(c.rest) > 2 && c.rest[1] == "v3":
-		c.rest = c.rest[2:]
-		c.on = c.connector(r.Method)
+	case c.rest[0] == s.o.Region:
+		c.rest = c.rest[1:]
+		if len(c.rest) > 0 && c.rest[0] == s.o.TenantID {
+			c.rest = c.rest[1:]
+		}
+		if len(c.rest) > 1 && c.rest[0] == "v3" {
+			c.rest = c.rest[1:]
+			c.on = c.connector(r.Method)
+		}
 	}
 	return c
 }
@@ -195,6 +201,9 @@ func (s *Server) receive(r *room, c *call) (int, any, error) {
 	}
 	if info, ok := a.stream(); ok {
 		return s.streamed(r, a, info)
+	}
+	if err := s.quota(r); err != nil {
+		return 0, nil, err
 	}
 	switch a.Type {
 	case "typing":

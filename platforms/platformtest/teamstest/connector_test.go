@@ -214,3 +214,37 @@ func TestFault_Windows(t *testing.T) {
 	s.Heal()
 	require.Equal(t, 200, s.do("GET", s.URLs().Base+"/v1/.well-known/keys", nil, "", nil).status)
 }
+
+// The eighth send of a second is refused, the other rooms go on.
+func TestQuotas(t *testing.T) {
+	s := newStage(t, Options{Quotas: true})
+	other := s.Personal(s.AddUser("Ann"))
+	refused := 0
+	for range 8 {
+		if r := s.send(s.chat.ID, text("x")); r.status == 429 {
+			refused++
+			require.NotEmpty(t, r.header.Get("Retry-After"))
+		}
+	}
+	require.Equal(t, 1, refused)
+	require.Len(t, s.Visible(s.chat.ID), 7)
+	require.Equal(t, 429, s.send(s.chat.ID, text("x")).status)
+	require.Len(t, s.Violations(), 1)
+	require.Equal(t, 201, s.send(other.ID, text("x")).status)
+}
+
+// A guest's chat belongs to the guest's tenant, and is made with that one only.
+func TestGuests(t *testing.T) {
+	s := newStage(t, Options{})
+	guest := s.AddGuest("Gus Guest", "55555555-aaaa-4bbb-8ccc-000000000001")
+	for tenant, status := range map[string]int{s.TenantID(): 403, guest.Tenant: 201} {
+		r := s.call("POST", "v3/conversations", map[string]any{"members": []any{map[string]any{"id": guest.ID}}, "tenantId": tenant})
+		require.Equal(t, status, r.status, "%s", r.body)
+	}
+	s.Say(s.Personal(guest).ID, "hello")
+	a := s.next()
+	require.Equal(t, guest.Tenant, a["conversation"].(map[string]any)["tenantId"])
+	require.Equal(t, guest.Tenant, a["channelData"].(map[string]any)["tenant"].(map[string]any)["id"])
+	older := s.do("POST", s.URLs().Base+"/amer/v3/conversations/"+s.Personal(guest).ID+"/activities", text("x"), s.token, nil)
+	require.Equal(t, 201, older.status, "%s", older.body)
+}

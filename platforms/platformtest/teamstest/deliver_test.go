@@ -103,7 +103,7 @@ func TestPeople_WhatTheBotHears(t *testing.T) {
 	require.Len(t, a["entities"], 3)
 	html := a["attachments"].([]any)[0].(map[string]any)
 	require.Equal(t, "text/html", html["contentType"])
-	require.Contains(t, html["content"], `itemtype="http://schema.skype.com/Mention" itemid="0">Herald</span>`)
+	require.Contains(t, html["content"], `itemtype="http://schema.skype.com/Mention" itemscope="" itemid="0">Herald</span>`)
 	s.Rewrite(group.ID, quiet, "still not")
 	s.Rewrite(group.ID, loud, "ho")
 	a = s.next()

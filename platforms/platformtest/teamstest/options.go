@@ -38,6 +38,9 @@ type Options struct {
 	StreamLife time.Duration
 	// NoGraph refuses everything on Graph with 403, as a tenant whose admin has not consented.
 	NoGraph bool
+	// Quotas refuses sends above the documented limits of one conversation with a 429: 7 in one second, 8 in two,
+	// 60 in thirty.
+	Quotas bool
 	// Keep is how many messages, acts and deliveries are remembered, 0 for all: soak runs set it.
 	Keep int
 }
@@ -73,8 +76,8 @@ type URLs struct {
 	OpenID string
 	// Login stands for https://login.microsoftonline.com: tokens are at {Login}/{tenant}/oauth2/v2.0/token.
 	Login string
-	// Service is the serviceUrl of activities, in place of https://smba.trafficmanager.net/amer/. It ends with a
-	// slash.
+	// Service is the serviceUrl of activities, in place of https://smba.trafficmanager.net/amer/{tenant}/. It ends
+	// with a slash. Calls below the older form without the tenant are answered too.
 	Service string
 	// Graph stands for https://graph.microsoft.com: resources are at {Graph}/v1.0/...
 	Graph string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // room is a room with what happened in it.
@@ -14,18 +15,22 @@ type room struct {
 	installed bool     // the bot is in the roster
 	refusal   *problem // what every send is refused with
 	gone      map[string]bool
-	stream    *stream // the one that is going on, and the ended ones stay in streams
+	sends     []time.Time // of the last half minute, for quotas
+	stream    *stream     // the one that is going on, and the ended ones stay in streams
 	streams   map[string]*stream
 }
 
 // AddUser makes a person of the bot's tenant.
-func (s *Server) AddUser(name string) User {
+func (s *Server) AddUser(name string) User { return s.AddGuest(name, s.o.TenantID) }
+
+// AddGuest makes a person of another tenant. Their personal chat belongs to that tenant.
+func (s *Server) AddGuest(name, tenant string) User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.number()
 	u := User{
 		ID: fmt.Sprintf("29:1fakeUser%040d", n), AAD: fmt.Sprintf("33333333-aaaa-4bbb-8ccc-%012d", n), Name: name,
-		Email: strings.ReplaceAll(strings.ToLower(name), " ", ".") + "@contoso.example",
+		Email: strings.ReplaceAll(strings.ToLower(name), " ", ".") + "@contoso.example", Tenant: tenant,
 	}
 	s.users[u.ID] = u
 	return u
@@ -46,7 +51,7 @@ func (s *Server) personal(u User) *room {
 			return r
 		}
 	}
-	return s.addRoom(Room{ID: fmt.Sprintf("a:1fakeChat%040d", s.number()), Type: Personal, Members: []User{u}})
+	return s.addRoom(Room{ID: fmt.Sprintf("a:1fakeChat%040d", s.number()), Type: Personal, Tenant: u.Tenant, Members: []User{u}})
 }
 
 // Group makes a group chat with the bot in it.
@@ -80,7 +85,9 @@ func (s *Server) Channel(t Team, name string) Room {
 }
 
 func (s *Server) addRoom(r Room) *room {
-	r.Tenant = s.o.TenantID
+	if r.Tenant == "" {
+		r.Tenant = s.o.TenantID
+	}
 	made := &room{Room: r, messages: map[string]*Message{}, installed: true, gone: map[string]bool{}, streams: map[string]*stream{}}
 	s.rooms[r.ID] = made
 	return made

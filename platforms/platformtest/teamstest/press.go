@@ -102,7 +102,7 @@ func (s *Server) submit(r *room, m *Message, data json.RawMessage, who User) str
 		} `json:"msteams"`
 	}
 	_ = json.Unmarshal(data, &special)
-	a := s.activity(r, m.Thread, "message", s.messageID(), who)
+	a := s.activity(r, m.Thread, "message", "f:"+uuid(), who)
 	a.ReplyToID, a.Value = m.ID, data
 	switch special.Teams.Type {
 	case "messageBack":
@@ -110,7 +110,7 @@ func (s *Server) submit(r *room, m *Message, data json.RawMessage, who User) str
 	case "imBack":
 		var text string
 		_ = json.Unmarshal(special.Teams.Value, &text)
-		a.Text, a.TextFormat, a.Value, a.ReplyToID = &text, "plain", nil, ""
+		a.ID, a.Text, a.TextFormat, a.Value, a.ReplyToID = s.messageID(), &text, "plain", nil, ""
 		s.put(r, &Message{ID: a.ID, Room: r.ID, Thread: m.Thread, From: who.ID, Text: text, Format: "plain", At: time.Now()})
 	}
 	s.queue(r.ID, mustJSON(a))

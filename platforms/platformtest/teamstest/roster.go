@@ -32,12 +32,13 @@ func (s *Server) create(c *call) (int, any, error) {
 		return 0, nil, refuse(400, "BadSyntax", "Incorrect conversation creation parameters: bots can't create group chats")
 	case cmp.Or(want.TenantID, want.ChannelData.Tenant.ID) == "":
 		return 0, nil, refuse(400, "BadSyntax", "Tenant id must be provided in the conversation creation parameters")
-	case cmp.Or(want.TenantID, want.ChannelData.Tenant.ID) != s.o.TenantID:
-		return 0, nil, refuse(403, "BotDisabledByAdmin", wording(403, "BotDisabledByAdmin"))
 	}
 	u, ok := s.person(want.Members[0].ID)
 	if !ok {
 		return 0, nil, refuse(400, "BadArgument", "Failed to decrypt pairwise id")
+	}
+	if cmp.Or(want.TenantID, want.ChannelData.Tenant.ID) != u.Tenant {
+		return 0, nil, refuse(403, "BotDisabledByAdmin", wording(403, "BotDisabledByAdmin"))
 	}
 	r := s.personal(u)
 	if !r.installed {
@@ -92,7 +93,7 @@ type member struct {
 
 func (s *Server) rosterEntry(u User) member {
 	given, surname, _ := strings.Cut(u.Name, " ")
-	return member{u.ID, u.Name, given, surname, u.AAD, u.AAD, u.Email, u.Email, s.o.TenantID, "user"}
+	return member{u.ID, u.Name, given, surname, u.AAD, u.AAD, u.Email, u.Email, u.Tenant, map[bool]string{true: "user", false: "guest"}[u.Tenant == s.o.TenantID]}
 }
 
 // pageSize is how many members a page has when the bot does not say.

@@ -111,7 +111,7 @@ func (s *Server) URLs() URLs {
 	base := s.net.URL()
 	return URLs{
 		Base: base, OpenID: base + "/v1/.well-known/openidconfiguration", Login: base,
-		Service: base + "/" + s.o.Region + "/", Graph: base + "/graph",
+		Service: base + "/" + s.o.Region + "/" + s.o.TenantID + "/", Graph: base + "/graph",
 	}
 }
 

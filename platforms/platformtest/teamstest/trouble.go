@@ -114,3 +114,28 @@ func wording(status int, code string) string {
 	}[code]
 	return cmp.Or(text, http.StatusText(status))
 }
+
+// quotas are the documented limits of sends to one conversation: how many within how long.
+var quotas = []struct {
+	most   int
+	within time.Duration
+}{{7, time.Second}, {8, 2 * time.Second}, {60, 30 * time.Second}}
+
+// quota refuses a send above the limits. The caller holds mu.
+func (s *Server) quota(r *room) error {
+	if !s.o.Quotas {
+		return nil
+	}
+	now := time.Now()
+	r.sends = slices.DeleteFunc(r.sends, func(at time.Time) bool { return now.Sub(at) > 30*time.Second })
+	for _, q := range quotas {
+		if n := len(r.sends); n >= q.most && now.Sub(r.sends[n-q.most]) < q.within {
+			p := refuse(http.StatusTooManyRequests, "TooManyRequests", wording(http.StatusTooManyRequests, "TooManyRequests"))
+			p.retryAfter = q.within - now.Sub(r.sends[n-q.most])
+			s.windows[r.ID] = now.Add(p.retryAfter)
+			return p
+		}
+	}
+	r.sends = append(r.sends, now)
+	return nil
+}

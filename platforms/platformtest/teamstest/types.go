@@ -11,6 +11,8 @@ type User struct {
 	AAD   string // the Entra object id
 	Name  string
 	Email string // also the user principal name
+	// Tenant is where the person belongs; a guest's is another than the bot's.
+	Tenant string
 }
 
 // RoomType is Teams' conversationType.

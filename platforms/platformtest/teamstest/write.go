@@ -69,7 +69,7 @@ func (s *Server) compose(r *room, p Post) (activity, *Message) {
 	}
 	before, after, spans, trail := "", "", "", ""
 	for i, who := range mentioned {
-		tag, span := "<at>"+who.Name+"</at>", fmt.Sprintf(`<span itemscope="" itemtype="http://schema.skype.com/Mention" itemid="%d">%s</span>`, i, html.EscapeString(who.Name))
+		tag, span := "<at>"+who.Name+"</at>", fmt.Sprintf(`<span itemtype="http://schema.skype.com/Mention" itemscope="" itemid="%d">%s</span>`, i, html.EscapeString(who.Name))
 		a.Entities = append(a.Entities, mustJSON(struct {
 			Mentioned account `json:"mentioned"`
 			Text      string  `json:"text"`
@@ -85,9 +85,7 @@ func (s *Server) compose(r *room, p Post) (activity, *Message) {
 	mirror = spans + mirror + trail
 	files, images := s.attach(r, id, p.Files)
 	a.Attachments = append(a.Attachments, files...)
-	if r.Type != Personal || len(mentioned) > 0 || len(p.Files) > 0 || p.HTML || p.Quote != "" {
-		a.Attachments = append(a.Attachments, attachment{ContentType: "text/html", Content: mustJSON("<p>" + mirror + "</p>" + images)})
-	}
+	a.Attachments = append(a.Attachments, attachment{ContentType: "text/html", Content: mustJSON("<p>" + mirror + "</p>" + images)})
 	a.Entities = append(a.Entities, json.RawMessage(`{"locale":"en-US","country":"US","platform":"Web","timezone":"America/Los_Angeles","type":"clientInfo"}`))
 	a.TextFormat, a.Text = "plain", &text
 	m := &Message{ID: id, Room: r.ID, Thread: thread, From: from.ID, Text: p.Text, Format: "plain", Files: slices.Clone(p.Files), ReplyTo: p.Quote, At: time.Now()}
@@ -225,8 +223,8 @@ func (s *Server) reactBy(room, message, kind string, who User, off bool) {
 	who = s.author(r, who)
 	m.react(who.ID, kind, off)
 	verb := "react"
-	a := s.activity(r, m.Thread, "messageReaction", s.messageID(), who)
-	a.ReplyToID = m.ID
+	a := s.activity(r, m.Thread, "messageReaction", "f:"+uuid(), who)
+	a.ReplyToID, a.From.Name = m.ID, "" // Teams gives no name here
 	if off {
 		verb, a.ReactionsRemoved = "unreact", []reaction{{kind}}
 	} else {
