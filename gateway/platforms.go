@@ -11,6 +11,7 @@ type builder func(*Gateway, *config.Config) ([]*account, error)
 
 // builders are the platforms that can be started, and started anew, beside the browser chat.
 var builders = map[platforms.Name]builder{
+	"discord":  discordAccounts,
 	"telegram": telegramAccounts,
 	"teams":    teamsAccounts,
 	"slack":    slackAccounts,

@@ -14,6 +14,7 @@ type Platforms struct {
 	Telegram Telegram `yaml:"telegram" name:"TELEGRAM" doc:"Telegram bots"`
 	Teams    Teams    `yaml:"teams" name:"TEAMS" doc:"Microsoft Teams bots"`
 	Slack    Slack    `yaml:"slack" name:"SLACK" doc:"a Slack app"`
+	Discord  Discord  `yaml:"discord" name:"DISCORD" doc:"a Discord bot"`
 }
 
 // Block is the configuration of one platform.
@@ -37,6 +38,7 @@ func (p Platforms) Blocks() []NamedBlock {
 		{"telegram", p.Telegram},
 		{"teams", p.Teams},
 		{"slack", p.Slack},
+		{"discord", p.Discord},
 	}
 }
 

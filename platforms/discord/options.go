@@ -202,19 +202,14 @@ func (o Options) check() (settings, error) {
 		noThread: setOf(o.NoThreadChannels), missed: setOf(o.Missed.Channels),
 	}
 	s.account.Platform = Platform
-	s.Token = strings.TrimPrefix(strings.TrimSpace(o.Token), "Bot ")
+	s.Token = bareToken(o.Token)
 	switch {
 	case s.Token == "":
 		return s, s.setting("token", errors.New("is empty"), "set DISCORD_BOT_TOKEN to the token of the Bot page of the developer portal")
 	case strings.ContainsAny(s.Token, " \t\r\n\"'"):
 		return s, s.setting("token", errors.New("is malformed: it holds spaces or quotes"), "copy the whole token from the Bot page of the developer portal")
 	}
-	s.bot = botOf(s.Token)
-	s.account.ID = platforms.AccountID(s.bot)
-	if s.bot == "" {
-		sum := sha256.Sum256([]byte(s.Token))
-		s.account.ID = platforms.AccountID(hex.EncodeToString(sum[:6]))
-	}
+	s.bot, s.account = botOf(s.Token), AccountOf(o.Token)
 	if err := s.checkURLs(); err != nil {
 		return s, err
 	}
@@ -326,6 +321,20 @@ func (s *settings) ownServers() []string {
 func (s *settings) setting(key string, err error, hint string) *platforms.StartError {
 	return &platforms.StartError{Account: s.account, Setting: "platforms.discord." + key, Err: err, Hint: hint}
 }
+
+// AccountOf returns the account of a token: the bot's user id, which is the token's first part. Where that can't be read
+// it is a short hash of the token.
+func AccountOf(token string) platforms.Account {
+	token = bareToken(token)
+	if bot := botOf(token); bot != "" {
+		return platforms.Account{Platform: Platform, ID: platforms.AccountID(bot)}
+	}
+	sum := sha256.Sum256([]byte(token))
+	return platforms.Account{Platform: Platform, ID: platforms.AccountID(hex.EncodeToString(sum[:6]))}
+}
+
+// bareToken takes off what people copy along.
+func bareToken(token string) string { return strings.TrimPrefix(strings.TrimSpace(token), "Bot ") }
 
 // botOf returns the bot's user id, which is the first part of a token in base64; "" when it is none.
 func botOf(token string) string {
