@@ -56,12 +56,11 @@ func (a *Adapter) onReady(ctx context.Context, l *link, f frame) error {
 	if err != nil {
 		return &decodeError{err}
 	}
-	lost := a.current().Bot != "" // there was a session before, and what it held is gone
-	a.begin(r, f.S)
+	again := a.begin(r, f.S)
 	a.keep(ctx)
 	if l.missed != nil {
 		l.missed.begin(ctx)
-	} else if lost {
+	} else if again {
 		a.s.Log.Warn().Msg("a new session has begun; what was written since the old one is not told (missed_message_backfill reads it)")
 	}
 	a.opened(l)

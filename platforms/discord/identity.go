@@ -36,6 +36,7 @@ type self struct {
 	now     session
 	kept    session
 	read    bool
+	had     bool          // a session, in this process or an earlier one
 	known   chan struct{} // closed once the application's id is known
 	settled bool
 }
@@ -74,7 +75,7 @@ func (a *Adapter) recall(ctx context.Context) {
 	for _, f := range facts {
 		var s session
 		if f.Key == sessionKey && json.Unmarshal(f.Data, &s) == nil && s.ID != "" {
-			a.self.now, a.self.kept = s, s
+			a.self.now, a.self.kept, a.self.had = s, s, true
 			a.settle()
 		}
 	}
@@ -95,15 +96,17 @@ func (a *Adapter) current() session {
 	return a.self.now
 }
 
-// begin takes in a new session.
-func (a *Adapter) begin(r *ready, seq int64) {
+// begin takes in a new session, and reports whether it is not the first: what the one before held is gone.
+func (a *Adapter) begin(r *ready, seq int64) (again bool) {
 	a.self.mu.Lock()
 	defer a.self.mu.Unlock()
+	again, a.self.had = a.self.had, true
 	a.self.now = session{ID: r.SessionID, URL: r.ResumeURL, Seq: seq, Bot: r.User.ID, Name: r.User.Username, App: r.Application.ID}
 	if a.self.now.App == "" {
 		a.self.now.App = r.User.ID
 	}
 	a.settle()
+	return again
 }
 
 // commit moves the mark behind an event that the core has, or that makes no event.
