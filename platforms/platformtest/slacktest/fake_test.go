@@ -284,7 +284,10 @@ func TestSocketMode_MentionsComeTwiceWithTheSameTS(t *testing.T) {
 	w.until(func() bool { return w.fake.Pending() == 0 }, "acknowledged")
 
 	w.fake.Write(Post{Channel: w.dm, Text: "hi", Mention: true})
-	require.Equal(t, "message", l.wait("events_api", 3)[2].event(t).Event.Type, "a direct chat has no app_mention")
+	w.fake.Say("", w.dm, "and")
+	got = l.wait("events_api", 4)
+	require.Equal(t, "message", got[2].event(t).Event.Type)
+	require.Equal(t, "and", got[3].event(t).Event.Text, "a direct chat has no app_mention")
 }
 
 func TestChat_PostUpdateDelete(t *testing.T) {

@@ -21,7 +21,8 @@ type file struct {
 	team     *team
 	mode     string
 	created  time.Time
-	length   int // that was announced
+	secret   string // of its upload URL
+	length   int    // that was announced
 	uploaded bool
 	done     bool // files.completeUploadExternal took it
 	alt      string
@@ -50,9 +51,9 @@ func (s *Server) filesUploadURL(t *team, c *call) (object, error) {
 	kind := mime.TypeByExtension(path.Ext(c.get("filename")))
 	fill(&kind, "application/octet-stream")
 	f := &file{File: File{ID: s.id("F"), Name: c.get("filename"), Title: c.get("filename"), MIME: kind, User: t.BotUser}, team: t, mode: "hosted", created: time.Now(), length: length, alt: c.get("alt_txt")}
-	secret := strings.ReplaceAll(uuid(), "-", "")
-	s.files[f.ID], s.uploads[secret] = f, f
-	return object{"upload_url": s.base() + "/upload/v1/" + secret, "file_id": f.ID}, nil
+	f.secret = strings.ReplaceAll(uuid(), "-", "")
+	s.files[f.ID], s.uploads[f.secret] = f, f
+	return object{"upload_url": s.base() + "/upload/v1/" + f.secret, "file_id": f.ID}, nil
 }
 
 // readUpload takes the bytes of a file, bare or as the file part of a form.
@@ -151,6 +152,7 @@ func (s *Server) filesComplete(t *team, c *call) (object, error) {
 	var out []object
 	for _, f := range files {
 		f.done = true
+		delete(s.uploads, f.secret)
 		one := s.wireFile(f)
 		one["shares"] = object{} // Slack shares a moment after it answered; files.info tells
 		out = append(out, one)

@@ -41,7 +41,14 @@ func (s *Server) write(c *channel, m *message) {
 func (s *Server) keep(c *channel, m *message) {
 	m.Team, m.Channel, m.At = c.team.ID, c.ID, time.Now()
 	fill(&m.TS, s.ts())
-	c.messages = bounded(append(c.messages, m), s.o.Keep)
+	all := append(c.messages, m)
+	c.messages = bounded(all, s.o.Keep)
+	for _, gone := range all[:len(all)-len(c.messages)] {
+		for _, f := range gone.files {
+			delete(s.files, f.ID)
+		}
+		delete(c.threads, gone.TS)
+	}
 	if m.Own {
 		if a := c.threads[m.Thread]; a != nil && m.Ephemeral == "" {
 			a.status = ""

@@ -24,15 +24,23 @@ type interaction struct {
 // responseUses is how often a response URL works.
 const responseUses = 5
 
-func (s *Server) interact(c *channel, user string) (id string, i *interaction, secret string) {
-	secret = strings.ReplaceAll(uuid(), "-", "")
+func (s *Server) interact(c *channel, user string) (id string, i *interaction) {
+	secret := strings.ReplaceAll(uuid(), "-", "")
 	i = &interaction{channel: c, user: user, until: time.Now().Add(s.o.ResponseFor), left: responseUses, made: time.Now()}
 	i.TriggerID = "1." + secret[:12] + "." + secret[12:]
 	i.ResponseURL = s.base() + "/response/" + c.team.ID + "/" + secret
 	s.responses[secret] = i
 	id = s.id("I")
 	s.interactions[id] = i
-	return id, i, secret
+	s.pressed = append(s.pressed, [2]string{id, secret})
+	if over := len(s.pressed) - s.o.Keep; s.o.Keep > 0 && over > s.o.Keep {
+		for _, old := range s.pressed[:over] {
+			delete(s.interactions, old[0])
+			delete(s.responses, old[1])
+		}
+		s.pressed = slices.Clone(s.pressed[over:])
+	}
+	return id, i
 }
 
 // Interaction returns what became of a Press, Run or view.
@@ -65,7 +73,7 @@ func (s *Server) Press(p Press) (string, bool) {
 	}
 	who := c.person(p.User)
 	action["action_ts"] = s.ts()
-	id, i, _ := s.interact(c, who.ID)
+	id, i := s.interact(c, who.ID)
 	i.message, i.thread = m, m.Thread
 	container := object{"type": "message", "message_ts": m.TS, "channel_id": c.ID, "is_ephemeral": m.Ephemeral != ""}
 	if m.Thread != "" {
@@ -144,7 +152,7 @@ func (s *Server) Run(r Command) string {
 	t := s.team(r.Team)
 	c := t.channel(r.Channel)
 	who := c.person(r.User)
-	id, i, _ := s.interact(c, who.ID)
+	id, i := s.interact(c, who.ID)
 	payload := object{
 		"token": "slacktest-verification", "team_id": t.ID, "team_domain": t.Domain, "channel_id": c.ID, "channel_name": c.commandName(), "user_id": who.ID,
 		"user_name": who.Name, "command": r.Name, "text": r.Text, "api_app_id": s.o.AppID, "is_enterprise_install": "false", "response_url": i.ResponseURL, "trigger_id": i.TriggerID,

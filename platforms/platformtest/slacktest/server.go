@@ -32,7 +32,8 @@ type Options struct {
 	Retries int
 	// PingEvery is the time between WebSocket pings to the client. 0 is 5 s.
 	PingEvery time.Duration
-	// Keep is how many messages per channel, acts and requests are remembered, 0 for all: soak runs set it.
+	// Keep is how many messages per channel (with their files), acts, requests and interactions are remembered,
+	// at least, 0 for all: soak runs set it.
 	Keep int
 	// StreamsPerMinute limits chat.startStream and chat.stopStream, each in each workspace. 0 is no limit;
 	// Slack's is about 20.
@@ -95,6 +96,7 @@ type Server struct {
 	uploads      map[string]*file // by the secret of their URL
 	interactions map[string]*interaction
 	responses    map[string]*interaction // by the secret of their URL
+	pressed      [][2]string             // ids and secrets of interactions, oldest first
 	modals       []*view
 	post         post
 }

@@ -439,3 +439,21 @@ func TestPeople_WriteAsSlackDelivers(t *testing.T) {
 	require.Equal(t, "see #general & x", m.Text)
 	require.Equal(t, "a < b & <@U1>", w.fake.Unescape("", Escape("a < b & <@U1>")))
 }
+
+func TestKeep_BoundsWhatIsRemembered(t *testing.T) {
+	w := newWorkspace(t, Options{Keep: 10})
+	for range 100 {
+		w.fake.Write(Post{Channel: w.dm, Text: "x", Files: []Upload{{Name: "a.txt", Body: []byte("a")}}})
+		w.fake.Run(Command{Channel: w.dm, Name: "/x"})
+		w.must("auth.test")
+	}
+	require.Less(t, len(w.fake.Messages("", w.dm)), 21)
+	require.Less(t, len(w.fake.Acts("")), 21)
+	require.Less(t, len(w.fake.Requests("")), 21)
+	require.Equal(t, 100, w.fake.Calls("auth.test"))
+	w.fake.mu.Lock()
+	defer w.fake.mu.Unlock()
+	require.Less(t, len(w.fake.files), 21)
+	require.Less(t, len(w.fake.interactions), 21)
+	require.Len(t, w.fake.responses, len(w.fake.interactions))
+}
