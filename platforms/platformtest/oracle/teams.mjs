@@ -98,6 +98,15 @@ const words = {
     const sent = await context.sendActivity('late');
     return { id: sent.id };
   },
+  async tooMuch(context) {
+    const refusal = (call) => call.then(() => 'none', (error) => `${error.statusCode} ${error.code}`);
+    const info = { streamType: 'streaming', streamSequence: 1 };
+    return {
+      stream: await refusal(context.sendActivity({ type: 'typing', text: 'A', channelData: info, entities: [{ type: 'streaminfo', ...info }] })),
+      long: await refusal(context.sendActivity('x'.repeat(28 * 1024 + 1))),
+      unknown: await refusal(context.updateActivity({ type: 'message', text: 'x', id: '123' })),
+    };
+  },
   async refused(context) {
     try {
       await context.sendActivity('refused');

@@ -101,6 +101,10 @@ func (s *Server) serveConnector(w http.ResponseWriter, r *http.Request, c *call)
 		writeError(w, err)
 		return
 	}
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); len(c.body) > 0 && kind != "application/json" {
+		writeError(w, refuse(http.StatusUnsupportedMediaType, "BadArgument", "The request entity's media type '"+kind+"' is not supported for this resource."))
+		return
+	}
 	status, value, err := s.connect(r, c)
 	switch {
 	case err != nil:

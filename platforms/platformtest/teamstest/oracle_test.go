@@ -215,6 +215,13 @@ func TestBotbuilder_ProactiveAndTrouble(t *testing.T) {
 	m, ok := b.Message(b.chat.ID, late.ID)
 	require.True(t, ok)
 	require.Equal(t, "late", m.Text)
+	group := b.Group("Group", b.u)
+	b.Say(group.ID, "tooMuch")
+	var much struct{ Stream, Long, Unknown string }
+	b.Expect("tooMuch", &much)
+	require.Equal(t, "403 ContentStreamNotAllowed", much.Stream)
+	require.Equal(t, "413 MessageSizeTooBig", much.Long)
+	require.Equal(t, "404 ActivityNotFoundInConversation", much.Unknown)
 	b.Refuse(b.chat.ID, 403, "ConversationBlockedByUser")
 	b.Say(b.chat.ID, "refused")
 	var refused struct {

@@ -88,13 +88,18 @@ func (s *stage) call(method, path string, body any) reply {
 func (s *stage) do(method, target string, body any, token string, header http.Header) reply {
 	s.t.Helper()
 	raw, ok := body.([]byte)
-	if !ok && body != nil {
+	if words, is := body.(json.RawMessage); is {
+		raw = words
+	} else if !ok && body != nil {
 		var err error
 		raw, err = json.Marshal(body)
 		require.NoError(s.t, err)
 	}
 	req, err := http.NewRequestWithContext(s.t.Context(), method, target, bytes.NewReader(raw))
 	require.NoError(s.t, err)
+	if !ok {
+		req.Header.Set("Content-Type", "application/json; charset=utf-8")
+	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
