@@ -1,8 +1,11 @@
 package e2e_test
 
 import (
+	"archive/zip"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -173,4 +176,22 @@ func TestTeams_WrongSecretIsNamed(t *testing.T) {
 	require.NotContains(t, d.log(), wrong)
 	d.say("main-chat", "message-1", "what is 2 plus 2?")
 	d.await("main-chat", "= 4")
+}
+
+// herald teams manifest writes a package without a daemon and without a home.
+func TestTeams_Manifest(t *testing.T) {
+	p := newPlace(t)
+	r := p.herald("teams", "manifest")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, "TEAMS_CLIENT_ID")
+	p.env = append(p.env, "TEAMS_CLIENT_ID="+teamstest.DefaultAppID)
+	file := filepath.Join(t.TempDir(), "app.zip")
+	require.Contains(t, p.good("teams", "manifest", "--write", file, "--name", "Hal", "--rsc"), "Upload an app")
+	z, err := zip.OpenReader(file)
+	require.NoError(t, err)
+	defer z.Close()
+	require.Len(t, z.File, 3)
+	require.Contains(t, p.good("teams", "manifest"), `"botId": "`+teamstest.DefaultAppID+`"`)
+	_, err = os.Stat(p.home)
+	require.ErrorIs(t, err, os.ErrNotExist)
 }
