@@ -16,7 +16,6 @@ type message struct {
 	editor    string
 	editedTS  string
 	files     []*file
-	viaAPI    bool
 	stopped   bool         // the reader stopped its stream
 	tombstone bool         // deleted, and its thread goes on
 	answers   *interaction // that it was a response to

@@ -40,7 +40,7 @@ func (s *Server) Write(p Post) string {
 		}
 	}
 	if p.ViaAPI {
-		m.viaAPI, m.BotID, m.appID = true, "B0OTHERAPP", "A0OTHERAPP"
+		m.BotID, m.appID = "B0OTHERAPP", "A0OTHERAPP"
 	}
 	if m.Blocks == nil && !p.NoBlocks && plain && p.Text != "" {
 		m.Blocks = s.compose(p.Text)

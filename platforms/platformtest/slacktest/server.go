@@ -74,6 +74,7 @@ type Server struct {
 	network *faults.Server
 	script  faults.Script
 	handler http.Handler
+	methods map[string]method
 	open    sync.WaitGroup // sockets
 
 	mu       sync.Mutex
@@ -104,7 +105,7 @@ type Server struct {
 // New returns a fake with no workspace that listens nowhere yet: use it as a handler, or Start it.
 func New(o Options) *Server {
 	s := &Server{
-		o: o.filled(), calls: map[string]int{}, windows: map[window]time.Time{}, files: map[string]*file{}, uploads: map[string]*file{},
+		o: o.filled(), methods: webMethods(), calls: map[string]int{}, windows: map[window]time.Time{}, files: map[string]*file{}, uploads: map[string]*file{},
 		interactions: map[string]*interaction{}, responses: map[string]*interaction{},
 	}
 	s.post.tickets = map[string]bool{}

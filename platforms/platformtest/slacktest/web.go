@@ -194,11 +194,9 @@ type method struct {
 
 func needs(scopes ...string) []string { return scopes }
 
-var methods map[string]method
-
-// The table is set here because methods refers to it through serveMethod.
-func init() {
-	methods = map[string]method{
+// webMethods are the methods of the Web API.
+func webMethods() map[string]method {
+	return map[string]method{
 		"apps.connections.open":                 {app: true, run: (*Server).connectionsOpen},
 		"apps.manifest.validate":                {app: true, run: (*Server).manifestValidate},
 		"auth.test":                             {run: (*Server).authTest},
@@ -245,7 +243,7 @@ func init() {
 func (s *Server) serveMethod(w http.ResponseWriter, c *call) {
 	s.mu.Lock()
 	t := s.holder(c.token)
-	m, known := methods[c.Method]
+	m, known := s.methods[c.Method]
 	answer, err := object(nil), error(nil)
 	switch {
 	case !known:
