@@ -32,7 +32,7 @@ type Discord struct {
 	users        map[ID]*user
 	guilds       []*guild
 	channels     map[ID]*channel
-	files        map[string]*File // by path
+	files        map[ID]*File
 	commands     []*command
 	interactions map[ID]*interaction
 	nonces       map[string]sentNonce
@@ -69,7 +69,7 @@ func New(o Options) *Discord {
 	o.InteractionWindow = cmp.Or(o.InteractionWindow, DefaultInteractionWindow)
 	o.TokenLife = cmp.Or(o.TokenLife, DefaultTokenLife)
 	d := &Discord{
-		o: o, script: &faults.Script{}, users: map[ID]*user{}, channels: map[ID]*channel{}, files: map[string]*File{},
+		o: o, script: &faults.Script{}, users: map[ID]*user{}, channels: map[ID]*channel{}, files: map[ID]*File{},
 		interactions: map[ID]*interaction{}, nonces: map[string]sentNonce{}, calls: map[string]int{},
 		limits: map[string]limit{}, buckets: map[string]*bucket{}, windows: map[string]time.Time{},
 		conns: map[*conn]bool{}, troubles: map[GatewayTrouble]bool{},

@@ -79,7 +79,7 @@ func (d *Discord) keepFile(c *channel, f File, ephemeral bool) *File {
 	place := folder + string(c.ID) + "/" + string(f.ID) + "/" + f.Name
 	f.URL = d.server.URL() + (&url.URL{Path: place}).EscapedPath() + "?ex=7fffffff&is=68000000&hm=" + strings.Repeat("ab", 32) + "&"
 	kept := &f
-	d.files[place] = kept
+	d.files[kept.ID] = kept
 	return kept
 }
 
@@ -87,10 +87,8 @@ func (d *Discord) dropFiles(m *message) {
 	if m == nil {
 		return
 	}
-	for place, f := range d.files {
-		if slices.Contains(m.files, f) {
-			delete(d.files, place)
-		}
+	for _, f := range m.files {
+		delete(d.files, f.ID)
 	}
 }
 
@@ -210,7 +208,10 @@ func (d *Discord) wireContext(w *wireMessage, m *message, v view) {
 	if !v.event {
 		return
 	}
-	w.Guild, w.ChannelType = c.Guild, &c.Type
+	if w.ChannelType = &c.Type; m.seenBy != "" {
+		return // events of ephemeral messages name no guild and no member
+	}
+	w.Guild = c.Guild
 	if c.guild != nil && m.webhook == "" {
 		if in := c.guild.member(m.author.ID); in != nil {
 			member := d.wireMember(in)
@@ -251,17 +252,27 @@ func emojiOf(s string) wireEmoji {
 	return wireEmoji{Name: s}
 }
 
+// heard reports whether the bot gets events of a message.
+func (d *Discord) heard(m *message) bool {
+	g := m.channel.guild
+	return g == nil || m.seenBy != "" || !g.out && d.sees(d.bot.ID, m.channel)
+}
+
+// intent is what a session must have asked for to get a message's events. The service takes an ephemeral message for a
+// direct one (discord-api-docs issue 4557).
+func (m *message) intent() Intents {
+	if m.channel.guild == nil || m.seenBy != "" {
+		return IntentDirectMessages
+	}
+	return IntentGuildMessages
+}
+
 // tell sends the event of a message to the sessions that see it. by is who caused it.
 func (d *Discord) tell(name string, m *message, by *user) {
-	c := m.channel
-	if m.seenBy != "" || c.guild != nil && (c.guild.out || !d.sees(d.bot.ID, c)) {
+	if !d.heard(m) {
 		return
 	}
-	intent := IntentGuildMessages
-	if c.guild == nil {
-		intent = IntentDirectMessages
-	}
-	d.dispatch(event{name: name, intent: intent, person: by != nil && !by.Bot, per: func(s *session) any {
+	d.dispatch(event{name: name, intent: m.intent(), person: by != nil && !by.Bot, per: func(s *session) any {
 		return d.wireMessage(m, view{blank: s.intents&IntentMessageContent == 0, event: true, nonce: name == "MESSAGE_CREATE"})
 	}})
 }
@@ -344,16 +355,16 @@ func (d *Discord) remove(m *message, by *user) {
 	delete(c.messages, m.id)
 	c.order = slices.DeleteFunc(c.order, func(id ID) bool { return id == m.id })
 	d.act("delete", c.ID, m.id, by.ID, "")
-	if m.seenBy != "" || c.guild != nil && (c.guild.out || !d.sees(d.bot.ID, c)) {
+	if !d.heard(m) {
 		return
 	}
-	intent := IntentGuildMessages
-	if c.guild == nil {
-		intent = IntentDirectMessages
+	guild := c.Guild
+	if m.seenBy != "" {
+		guild = ""
 	}
-	d.dispatch(event{name: "MESSAGE_DELETE", intent: intent, person: !by.Bot, data: struct {
+	d.dispatch(event{name: "MESSAGE_DELETE", intent: m.intent(), person: !by.Bot, data: struct {
 		ID      ID `json:"id"`
 		Channel ID `json:"channel_id"`
 		Guild   ID `json:"guild_id,omitempty"`
-	}{m.id, c.ID, c.Guild}})
+	}{m.id, c.ID, guild}})
 }

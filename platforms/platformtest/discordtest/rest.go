@@ -319,9 +319,9 @@ func (d *Discord) routeOf(r *http.Request) string {
 // serveFile is the content network.
 func (d *Discord) serveFile(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
-	f := d.files[r.URL.Path]
+	f := d.files[ID(r.PathValue("file"))]
 	d.mu.Unlock()
-	if f == nil {
+	if f == nil || f.Name != r.PathValue("name") {
 		http.Error(w, "This content is no longer available.", http.StatusNotFound)
 		return
 	}

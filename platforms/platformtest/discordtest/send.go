@@ -101,7 +101,7 @@ func (dr *draft) nonceText(f *form) string {
 		s = quoted
 	}
 	if utf8.RuneCountInString(s) > maxNonce {
-		f.add("nonce", "NONCE_TYPE_TOO_LONG", fmt.Sprintf("Must be %d or fewer in length.", maxNonce))
+		f.add("nonce", "BASE_TYPE_MAX_LENGTH", fmt.Sprintf("Must be %d or fewer in length.", maxNonce))
 	}
 	return s
 }
@@ -273,6 +273,9 @@ func (d *Discord) send(ch *channel, dr *draft) (*message, error) {
 	}
 	d.keepMessage(m)
 	if nonce != "" {
+		if len(d.nonces) > 1000 {
+			maps.DeleteFunc(d.nonces, func(_ string, s sentNonce) bool { return time.Since(s.at) > nonceRemembers })
+		}
 		d.nonces[nonce] = sentNonce{time.Now(), m}
 	}
 	d.act("send", ch.ID, m.id, d.bot.ID, m.content)
@@ -282,8 +285,7 @@ func (d *Discord) send(ch *channel, dr *draft) (*message, error) {
 
 // earlier is the bot's message with a nonce of the past minutes that still stands.
 func (d *Discord) earlier(nonce string) *message {
-	maps.DeleteFunc(d.nonces, func(_ string, s sentNonce) bool { return time.Since(s.at) > nonceRemembers })
-	if s, ok := d.nonces[nonce]; ok && s.message.channel.messages[s.message.id] == s.message {
+	if s, ok := d.nonces[nonce]; ok && time.Since(s.at) < nonceRemembers && s.message.channel.messages[s.message.id] == s.message {
 		return s.message
 	}
 	return nil
