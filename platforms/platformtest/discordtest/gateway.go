@@ -63,7 +63,7 @@ const (
 
 func (d *Discord) serveGateway(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
-	refused, stuck := d.troubles[Refused], d.troubles[NoUpgrade]
+	refused, stuck, quiet := d.troubles[Refused], d.troubles[NoUpgrade], d.troubles[NoHello]
 	d.mu.Unlock()
 	switch {
 	case refused:
@@ -93,12 +93,12 @@ func (d *Discord) serveGateway(w http.ResponseWriter, r *http.Request) {
 	d.mu.Unlock()
 	defer d.handlers.Done()
 	d.handlers.Go(c.write)
-	c.greet(r)
+	c.greet(r, quiet)
 	c.read()
 }
 
-// greet checks the version and says hello.
-func (c *conn) greet(r *http.Request) {
+// greet checks the version and says hello, if it is not to be quiet.
+func (c *conn) greet(r *http.Request, quiet bool) {
 	d := c.d
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -111,7 +111,7 @@ func (c *conn) greet(r *http.Request) {
 		c.close(closeVersion)
 		return
 	}
-	if d.troubles[NoHello] {
+	if quiet {
 		return
 	}
 	c.timer = time.AfterFunc(2*d.o.Heartbeat, c.starve)

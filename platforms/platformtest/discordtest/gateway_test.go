@@ -360,7 +360,7 @@ func TestGateway_Troubles(t *testing.T) {
 		require.Len(t, g.packets(), 2)
 		require.Empty(t, quiet.packets())
 		require.Zero(t, s.Identifies())
-		require.Equal(t, 2, s.Connections())
+		require.Eventually(t, func() bool { return s.Connections() == 2 }, 10*time.Second, time.Millisecond)
 	})
 	t.Run("dropped", func(t *testing.T) {
 		s := newStage(t, Options{})
