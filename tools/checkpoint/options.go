@@ -1,0 +1,182 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Defaults of Options, and the bounds of a git call's time (spec checkpoints B1.2).
+const (
+	DefaultMaxSnapshots = 20
+	DefaultMaxTotal     = 500 << 20
+	DefaultMaxFile      = 10 << 20
+	DefaultTimeout      = 30 * time.Second
+	MinTimeout          = 10 * time.Second
+	MaxTimeout          = 60 * time.Second
+	DefaultMaxEntries   = 50_000
+)
+
+// Options configure a Store.
+type Options struct {
+	// Dir is where everything is kept, such as <home>/checkpoints. It is made when the first picture is taken.
+	Dir string
+	// Enabled false makes every method do nothing.
+	Enabled bool
+	// MaxSnapshots is how many checkpoints of a directory are kept, at least 1; 0 takes the default.
+	MaxSnapshots int
+	// MaxTotal is the most bytes of the store after Prune; 0 is no cap.
+	MaxTotal int64
+	// MaxFile is the most bytes of a file that a checkpoint holds, inclusive; 0 or less is no cap.
+	MaxFile int64
+	// Timeout bounds one git call; 0 takes the default, others are brought into [MinTimeout, MaxTimeout].
+	Timeout time.Duration
+	// MaxEntries is the most files of a directory that is looked at; 0 takes the default.
+	MaxEntries int
+	// Home is the user's home directory, of which no picture is taken. Empty asks the system.
+	Home string
+	Now  func() time.Time // nil: time.Now
+	Log  zerolog.Logger
+}
+
+// Store is the checkpoints of a profile. It is safe for concurrent use, and several processes may share its directory.
+type Store struct {
+	o    Options
+	git  string // the program; empty: the store is off
+	root string // the bare repository
+
+	mu   sync.Mutex // one operation at a time in this process; the file lock keeps other processes out
+	init bool
+
+	turns turns
+}
+
+// The errors of this package.
+var (
+	// ErrOff says that checkpoints are switched off, or that git is not installed.
+	ErrOff = errors.New("checkpoints are off")
+	// ErrBusy says that another process works on the store.
+	ErrBusy = errors.New("the checkpoint store is busy in another process; try again in a moment")
+	// ErrNone says that a directory has no checkpoint.
+	ErrNone = errors.New("there is no checkpoint")
+	// ErrRefused is wrapped by errors about a directory of which no picture is taken.
+	ErrRefused = errors.New("no checkpoint is taken here")
+)
+
+// Open returns the store. Nothing is made on disk. Without git the store is off, which On tells.
+func Open(o Options) *Store {
+	if o.MaxSnapshots < 1 {
+		o.MaxSnapshots = DefaultMaxSnapshots
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	o.Timeout = min(max(o.Timeout, MinTimeout), MaxTimeout)
+	if o.MaxEntries <= 0 {
+		o.MaxEntries = DefaultMaxEntries
+	}
+	if o.Home == "" {
+		o.Home, _ = os.UserHomeDir()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Store{o: o, root: filepath.Join(o.Dir, "store")}
+	if o.Enabled {
+		s.git, _ = exec.LookPath("git")
+	}
+	return s
+}
+
+// On reports whether pictures are taken.
+func (s *Store) On() bool { return s.git != "" }
+
+// Exceeds reports whether a file is over the size cap: strictly more bytes than it. What can't be looked at is not. It
+// is the one predicate for taking and for restoring (spec B3.5).
+func (s *Store) Exceeds(path string) bool {
+	if s.o.MaxFile <= 0 {
+		return false
+	}
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular() && info.Size() > s.o.MaxFile
+}
+
+// Dir resolves a directory to the one that checkpoints are kept for, or says why there are none for it.
+func (s *Store) Dir(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%w: %s is no directory", ErrRefused, abs)
+	}
+	home, err := filepath.EvalSymlinks(s.o.Home)
+	switch {
+	case abs == string(filepath.Separator):
+		return "", fmt.Errorf("%w: %s is the whole machine", ErrRefused, abs)
+	case err == nil && abs == home:
+		return "", fmt.Errorf("%w: %s is a home directory; work in a folder of it", ErrRefused, abs)
+	case within(abs, s.o.Dir):
+		return "", fmt.Errorf("%w: %s holds the checkpoints themselves", ErrRefused, abs)
+	}
+	return abs, nil
+}
+
+// markers are what makes a directory the root of a project.
+var markers = [...]string{".git", "pyproject.toml", "package.json", "Cargo.toml", "go.mod", "Makefile", "pom.xml", ".hg", "Gemfile"}
+
+// RootFor returns the directory whose checkpoint covers a file: the nearest one that has checkpoints already, else the
+// nearest ancestor with a project's marker below the home directory, else the file's own directory (spec B3.3).
+func (s *Store) RootFor(file string) string {
+	dir := filepath.Dir(file)
+	for at := dir; ; at = filepath.Dir(at) {
+		if real, err := s.Dir(at); err == nil && s.known(real) {
+			return real
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	for at := dir; at != filepath.Dir(at) && !within(s.o.Home, at); at = filepath.Dir(at) {
+		for _, m := range markers {
+			if _, err := os.Lstat(filepath.Join(at, m)); err == nil {
+				return at
+			}
+		}
+	}
+	return dir
+}
+
+// within reports whether path is dir or below it.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && (len(rel) < 3 || rel[:3] != "../")
+}
+
+// locked runs fn with the store to itself: it waits at most wait for other processes.
+func (s *Store) locked(ctx context.Context, wait time.Duration, fn func() error) error {
+	if !s.On() {
+		return ErrOff
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	release, err := s.lock(ctx, wait)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	return fn()
+}

@@ -1,0 +1,197 @@
+package checkpoint
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// project is one directory in the store.
+type project struct {
+	id   string // the first 16 hex digits of the SHA-256 of dir
+	dir  string
+	meta meta
+}
+
+// meta is what is kept of a project beside its pictures.
+type meta struct {
+	Dir       string    `json:"workdir"`
+	Created   time.Time `json:"created_at"`
+	Touched   time.Time `json:"last_touch"`
+	ParentDev uint64    `json:"workdir_parent_dev"`
+	ParentIno uint64    `json:"workdir_parent_ino"`
+	// Seq is the number of the newest checkpoint. Numbers grow and outlive pruning, which changes hashes.
+	Seq int `json:"seq"`
+	// Index is what the index file looked like when it held just the newest checkpoint.
+	Index stamp `json:"index"`
+	// Tracked: the agent's changes are looked for, so a path without an entry in the ledger is not the agent's.
+	Tracked bool `json:"tracked"`
+}
+
+func idOf(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (s *Store) metaPath(id string) string     { return filepath.Join(s.root, "projects", id+".json") }
+func (s *Store) ledgerPath(id string) string   { return filepath.Join(s.root, "ledgers", id+".json") }
+func (s *Store) indexPath(p *project) string   { return filepath.Join(s.root, "indexes", p.id) }
+func (s *Store) restorePath(id string) string  { return filepath.Join(s.root, "restores", id+".json") }
+func (s *Store) rollbackPath(id string) string { return filepath.Join(s.root, "restores", id+".last") }
+
+func (p *project) ref() string { return "refs/herald/" + p.id }
+
+// known reports whether a directory has checkpoints.
+func (s *Store) known(dir string) bool {
+	if !s.On() {
+		return false
+	}
+	_, err := os.Stat(s.metaPath(idOf(dir)))
+	return err == nil
+}
+
+// project reads what is known of a directory; a new one is not written yet.
+func (s *Store) project(dir string) (*project, error) {
+	p := &project{id: idOf(dir), dir: dir}
+	err := readJSON(s.metaPath(p.id), &p.meta)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.o.Log.Warn().Err(err).Str("directory", dir).Msg("the record of a directory's checkpoints is damaged and made anew")
+		p.meta = meta{}
+	}
+	if p.meta.Dir == "" {
+		p.meta.Dir, p.meta.Created = dir, s.o.Now().UTC()
+	}
+	return p, nil
+}
+
+// touch notes that a project is in use, and where it is.
+func (s *Store) touch(p *project) error {
+	p.meta.Touched = s.o.Now().UTC()
+	if dev, ino, ok := identity(filepath.Dir(p.dir)); ok {
+		p.meta.ParentDev, p.meta.ParentIno = dev, ino
+	}
+	return writeJSON(s.metaPath(p.id), p.meta)
+}
+
+// ledger is what the agent left of each path, by the path from the project's directory.
+type ledger map[string]entry
+
+// entry is one path of the ledger.
+type entry struct {
+	// State is the path after the agent's last change, empty when only a person changed it.
+	State state `json:"state,omitempty"`
+	// At is when it was noted.
+	At time.Time `json:"ts"`
+	// Stamp is how the file looked then, so that a person's edit in between is noticed without reading it.
+	Stamp stamp `json:"stamp,omitzero"`
+	// User is the number of the newest checkpoint at which a change of a person was seen: going back further would
+	// lose it.
+	User int `json:"user,omitempty"`
+}
+
+// maxLedger is how many entries are kept, the newest (spec B4.1).
+const maxLedger = 2000
+
+// ledger reads a project's ledger; a damaged one is empty.
+func (s *Store) ledger(p *project) ledger {
+	l := ledger{}
+	if err := readJSON(s.ledgerPath(p.id), &l); err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			s.o.Log.Warn().Err(err).Str("directory", p.dir).Msg("the ledger of the agent's changes is damaged and begun anew; what came before counts as yours")
+		}
+		return ledger{}
+	}
+	return l
+}
+
+func (s *Store) saveLedger(p *project, l ledger) error {
+	if len(l) > maxLedger {
+		paths := make([]string, 0, len(l))
+		for path := range l {
+			paths = append(paths, path)
+		}
+		slices.SortFunc(paths, func(a, b string) int { return cmp.Or(l[b].At.Compare(l[a].At), strings.Compare(a, b)) })
+		for _, path := range paths[maxLedger:] {
+			delete(l, path)
+		}
+	}
+	return writeJSON(s.ledgerPath(p.id), l)
+}
+
+// agent reports whether the ledger has a change of the agent.
+func (l ledger) agent() bool {
+	for _, e := range l {
+		if e.State != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// RecordWrite notes that the agent has just written a file, or removed it. Watch does so by itself.
+func (s *Store) RecordWrite(ctx context.Context, file string) error {
+	dir, err := s.Dir(s.RootFor(file))
+	if err != nil || !s.On() {
+		return nil // where no picture is taken there is nothing to go back to
+	}
+	return s.locked(ctx, takeWait, func() error {
+		p, err := s.project(dir)
+		if err != nil {
+			return err
+		}
+		real := filepath.Join(realDir(filepath.Dir(file)), filepath.Base(file))
+		rel, err := filepath.Rel(dir, real)
+		if err != nil || !filepath.IsLocal(rel) {
+			return nil
+		}
+		l := s.ledger(p)
+		s.note(p, l, rel)
+		return s.saveLedger(p, l)
+	})
+}
+
+// note writes down how a path looks after the agent has changed it.
+func (s *Store) note(p *project, l ledger, rel string) {
+	e := l[rel]
+	full := filepath.Join(p.dir, rel)
+	st, err := stateOf(full)
+	if err != nil {
+		delete(l, rel) // what can't be read can't be recognised later, so it is left alone
+		return
+	}
+	e.State, e.At, e.Stamp = st, s.o.Now().UTC(), stampOf(full)
+	l[rel] = e
+}
+
+// realDir resolves links of a directory that may be gone.
+func realDir(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
+func readJSON(path string, into any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, into)
+}
+
+func writeJSON(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return writeAtomic(path, data)
+}

@@ -1,0 +1,445 @@
+package checkpoint
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Result is what a rollback did. Its JSON has the keys of a safe rollback only when it was one (spec B5.7).
+type Result struct {
+	RestoredTo string // eight digits of the hash
+	Reason     string
+	Directory  string
+	File       string
+	Safe       bool
+	// Restored are the paths that are now as the checkpoint has them, removed ones included.
+	Restored []string
+	Edited   []string // kept: a person changed them
+	Oversize []string // kept: over the size cap, and the checkpoint does not hold them
+	// FailedDeletes could not be removed, FailedRestores not be written; they are as they were.
+	FailedDeletes  []string
+	FailedRestores []string
+	// Backup is the checkpoint that was taken before anything was changed, eight digits; empty when nothing was.
+	Backup string
+}
+
+// MarshalJSON writes the keys that callers know.
+func (r Result) MarshalJSON() ([]byte, error) {
+	m := map[string]any{"success": true, "restored_to": r.RestoredTo, "reason": r.Reason, "directory": r.Directory}
+	if r.File != "" {
+		m["file"] = r.File
+	}
+	if r.Backup != "" {
+		m["backup"] = r.Backup
+	}
+	if r.Safe {
+		m["restored_files"], m["skipped_user_edits"], m["skipped_oversize"] = list(r.Restored), list(r.Edited), list(r.Oversize)
+	}
+	if len(r.FailedDeletes) > 0 {
+		m["failed_deletes"] = r.FailedDeletes
+	}
+	if len(r.FailedRestores) > 0 {
+		m["failed_restores"] = r.FailedRestores
+	}
+	return json.Marshal(m)
+}
+
+func list(paths []string) []string {
+	if paths == nil {
+		return []string{}
+	}
+	return paths
+}
+
+// step is one path of a rollback that is under way.
+type step struct {
+	Path string `json:"path"`
+	Mode string `json:"mode,omitempty"` // git's; empty: it goes away
+	Hash string `json:"hash,omitempty"`
+	// Perm are the permission bits that it gets, 0 for those it has or the usual ones.
+	Perm fs.FileMode `json:"perm,omitempty"`
+}
+
+// journal is a rollback that is under way: what a crash leaves for Recover.
+type journal struct {
+	Dir    string     `json:"directory"`
+	To     Checkpoint `json:"to"`
+	Backup string     `json:"backup"`
+	Steps  []step     `json:"steps"`
+	Began  time.Time  `json:"began"`
+}
+
+// rollback is the last one that was done, for Undo.
+type rollback struct {
+	To     Checkpoint `json:"to"`
+	Backup int        `json:"backup"` // the number of the checkpoint before it
+	Steps  []done     `json:"steps"`
+}
+
+// done is one path that a rollback changed.
+type done struct {
+	Path  string      `json:"path"`
+	After state       `json:"after"`
+	Perm  fs.FileMode `json:"perm,omitempty"` // before the rollback
+}
+
+// Rollback goes back to a checkpoint. First it takes one of the tree as it is, whatever the size of the files that it
+// is about to change, so that Undo can bring them back. Errors: ErrOff, ErrBusy, ErrRefused, ErrNone, *RangeError; on
+// an error nothing was changed. Single files that can't be changed are no error, see Result.
+func (s *Store) Rollback(ctx context.Context, dir string, to Target) (res Result, err error) {
+	err = s.withProject(ctx, dir, func(p *project) error {
+		plan, err := s.plan(ctx, p, to)
+		if err != nil {
+			return err
+		}
+		res = Result{RestoredTo: plan.To.Short, Reason: plan.To.Reason, Directory: p.dir, File: plan.File, Safe: plan.Safe,
+			Edited: plan.Edited, Oversize: plan.Oversize}
+		if plan.Empty() {
+			return nil
+		}
+		var steps []step
+		for _, name := range plan.Delete {
+			steps = append(steps, step{Path: name})
+		}
+		for _, name := range plan.Restore {
+			o := plan.tree[name]
+			steps = append(steps, step{Path: name, Mode: o.mode, Hash: o.hash})
+		}
+		return s.apply(ctx, p, plan.To, "before /rollback to "+plan.To.Short, steps, &res)
+	})
+	return res, err
+}
+
+// Undo brings back what the last rollback of a directory changed. A path that was changed since is kept and named in
+// Edited. Errors: as Rollback, and ErrNone when there is no rollback to undo.
+func (s *Store) Undo(ctx context.Context, dir string) (res Result, err error) {
+	err = s.withProject(ctx, dir, func(p *project) error {
+		var last rollback
+		if err := readJSON(s.rollbackPath(p.id), &last); err != nil {
+			return fmt.Errorf("%w of a rollback to undo", ErrNone)
+		}
+		line, err := s.history(ctx, p)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(line, func(c Checkpoint) bool { return c.seq == last.Backup })
+		if i < 0 {
+			return fmt.Errorf("%w: the one before the last rollback was pruned", ErrNone)
+		}
+		out, err := s.run(ctx, call{args: []string{"ls-tree", "-r", "-z", line[i].Hash}})
+		if err != nil {
+			return err
+		}
+		tree := parseTree(out)
+		res = Result{RestoredTo: line[i].Short, Reason: line[i].Reason, Directory: p.dir, Safe: true}
+		var steps []step
+		for _, d := range last.Steps {
+			if now, err := stateOf(filepath.Join(p.dir, d.Path)); err != nil || now != d.After {
+				res.Edited = append(res.Edited, d.Path)
+				continue
+			}
+			o := tree[d.Path]
+			steps = append(steps, step{Path: d.Path, Mode: o.mode, Hash: o.hash, Perm: d.Perm})
+		}
+		if len(steps) == 0 {
+			return nil
+		}
+		return s.apply(ctx, p, line[i], "before /rollback undo", steps, &res)
+	})
+	return res, err
+}
+
+// apply takes a checkpoint and does the steps, and fills in what came of them.
+func (s *Store) apply(ctx context.Context, p *project, to Checkpoint, reason string, steps []step, res *Result) error {
+	slices.SortStableFunc(steps, func(a, b step) int { return len(a.Mode) - len(b.Mode) }) // removals first: they make room
+	whole := make([]string, len(steps))
+	record := rollback{To: to, Steps: make([]done, len(steps))}
+	for i, st := range steps {
+		whole[i] = st.Path
+		record.Steps[i].Path = st.Path
+		if info, err := os.Lstat(filepath.Join(p.dir, st.Path)); err == nil && info.Mode().IsRegular() {
+			record.Steps[i].Perm = info.Mode().Perm()
+		}
+	}
+	backup, _, err := s.snapshot(ctx, p, reason, whole)
+	if err != nil {
+		return fmt.Errorf("the state before the rollback could not be kept, so nothing was changed: %w", err)
+	}
+	if err := s.holds(ctx, p, backup, whole); err != nil {
+		return err
+	}
+	record.Backup = p.meta.Seq
+	j := journal{Dir: p.dir, To: to, Backup: backup, Steps: steps, Began: s.o.Now().UTC()}
+	if err := writeJSON(s.restorePath(p.id), j); err != nil {
+		return err
+	}
+	res.Backup = backup[:8]
+	s.steps(ctx, p, steps, res)
+	return errors.Join(s.remember(p, record, res), s.prune(ctx, p))
+}
+
+// holds makes sure that a checkpoint has every path that is about to change and is there: what can't be read is in no
+// checkpoint, and is not changed either.
+func (s *Store) holds(ctx context.Context, p *project, commit string, paths []string) error {
+	out, err := s.run(ctx, call{args: []string{"ls-tree", "-r", "-z", commit}})
+	if err != nil {
+		return err
+	}
+	tree := parseTree(out)
+	for _, name := range paths {
+		full := filepath.Join(p.dir, name)
+		if now, err := stateOf(full); err == nil && now == gone {
+			continue
+		}
+		if o, held := tree[name]; !held || !o.same(full) {
+			return fmt.Errorf("%q changed while the state before the rollback was kept, so nothing was changed; try again", name)
+		}
+	}
+	return nil
+}
+
+// remember ends the journal: what was changed is the agent's, by the person's own wish, and can be undone.
+func (s *Store) remember(p *project, record rollback, res *Result) error {
+	l := s.ledger(p)
+	record.Steps = slices.DeleteFunc(record.Steps, func(d done) bool { return !slices.Contains(res.Restored, d.Path) })
+	for i, d := range record.Steps {
+		s.note(p, l, d.Path)
+		record.Steps[i].After = l[d.Path].State
+	}
+	return errors.Join(s.saveLedger(p, l), writeJSON(s.rollbackPath(p.id), record), os.Remove(s.restorePath(p.id)))
+}
+
+// steps changes the tree. Each path changes in one move or not at all.
+func (s *Store) steps(ctx context.Context, p *project, steps []step, res *Result) {
+	root, err := os.OpenRoot(p.dir)
+	if err != nil {
+		s.o.Log.Error().Err(err).Str("directory", p.dir).Msg("a directory can't be opened for a rollback")
+		for _, st := range steps {
+			res.fail(st)
+		}
+		return
+	}
+	defer root.Close()
+	source := s.blobs(ctx)
+	defer source.close()
+	for _, st := range steps {
+		if err := s.step(p, root, source, st); err != nil {
+			s.o.Log.Warn().Err(err).Str("directory", p.dir).Msg("a file could not be changed by a rollback")
+			res.fail(st)
+			continue
+		}
+		res.Restored = append(res.Restored, st.Path)
+	}
+	slices.Sort(res.Restored)
+}
+
+func (r *Result) fail(st step) {
+	if st.Mode == "" {
+		r.FailedDeletes = append(r.FailedDeletes, st.Path)
+	} else {
+		r.FailedRestores = append(r.FailedRestores, st.Path)
+	}
+}
+
+// remove deletes a file. Tests make it fail.
+var remove = (*os.Root).Remove
+
+func (s *Store) step(p *project, root *os.Root, source *blobs, st step) error {
+	if err := plainParents(root, st.Path, st.Mode != ""); err != nil {
+		return err
+	}
+	info, err := root.Lstat(st.Path)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case st.Mode == "" && err != nil:
+		return nil // it is gone already
+	case err == nil && info.IsDir():
+		if st.Mode == "" {
+			return nil // a directory is nothing that a checkpoint holds
+		}
+		if err := root.Remove(st.Path); err != nil {
+			return fmt.Errorf("%s is a directory now: %w", st.Path, err)
+		}
+		info = nil
+	}
+	if st.Mode == "" {
+		if err := remove(root, st.Path); err != nil {
+			return err
+		}
+		sweepDirs(root, path.Dir(filepath.ToSlash(st.Path)))
+		return nil
+	}
+	perm := st.Perm
+	if perm == 0 && info != nil && info.Mode().IsRegular() {
+		perm = info.Mode().Perm()
+	}
+	return source.write(root, st, perm)
+}
+
+// plainParents makes sure that everything above a path is a directory and no link, and makes what is missing.
+func plainParents(root *os.Root, name string, create bool) error {
+	at := ""
+	parts := strings.Split(filepath.ToSlash(name), "/")
+	for _, part := range parts[:len(parts)-1] {
+		at = path.Join(at, part)
+		info, err := root.Lstat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && create:
+			if err := root.Mkdir(at, 0o777); err != nil {
+				return err
+			}
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return fmt.Errorf("%s is no directory any more", at)
+		}
+	}
+	return nil
+}
+
+// sweepDirs removes directories that have become empty, upwards.
+func sweepDirs(root *os.Root, dir string) {
+	for dir != "." && dir != "/" && root.Remove(dir) == nil {
+		dir = path.Dir(dir)
+	}
+}
+
+// blobs reads contents from the store through one git process.
+type blobs struct {
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+	err  error
+	stop context.CancelFunc
+}
+
+func (s *Store) blobs(ctx context.Context) *blobs {
+	ctx, stop := context.WithCancel(ctx)
+	b := &blobs{stop: stop, cmd: exec.CommandContext(ctx, s.git, "cat-file", "--batch")}
+	b.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + s.o.Dir, "GIT_DIR=" + s.root, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_GLOBAL=" + os.DevNull}
+	b.cmd.Dir, b.cmd.WaitDelay = s.o.Dir, time.Second
+	var out io.ReadCloser
+	if b.in, b.err = b.cmd.StdinPipe(); b.err == nil {
+		if out, b.err = b.cmd.StdoutPipe(); b.err == nil {
+			b.err = b.cmd.Start()
+		}
+	}
+	if b.err == nil {
+		b.out = bufio.NewReaderSize(out, 64<<10)
+	}
+	return b
+}
+
+func (b *blobs) close() {
+	if b.cmd.Process != nil {
+		_ = b.in.Close()
+		b.stop()
+		_ = b.cmd.Wait()
+	}
+	b.stop()
+}
+
+// write puts a content in the place of a path: it is complete beside it before it takes the name.
+func (b *blobs) write(root *os.Root, st step, perm fs.FileMode) error {
+	if b.err != nil {
+		return b.err
+	}
+	var word [6]byte
+	_, _ = rand.Read(word[:])
+	tmp := path.Join(path.Dir(filepath.ToSlash(st.Path)), ".herald-restore-"+hex.EncodeToString(word[:]))
+	err := b.fill(root, st, tmp, perm)
+	if err == nil {
+		err = root.Rename(tmp, st.Path)
+	}
+	if err != nil {
+		_ = root.Remove(tmp)
+	}
+	return err
+}
+
+func (b *blobs) fill(root *os.Root, st step, tmp string, perm fs.FileMode) error {
+	if _, b.err = io.WriteString(b.in, st.Hash+"\n"); b.err != nil {
+		return b.err
+	}
+	head, err := b.out.ReadString('\n')
+	if err != nil {
+		b.err = err
+		return err
+	}
+	fields := strings.Fields(head)
+	if len(fields) != 3 || fields[1] != "blob" {
+		return fmt.Errorf("the store has no content %s: it is damaged", st.Hash)
+	}
+	size, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil {
+		b.err = err
+		return err
+	}
+	content := io.LimitReader(b.out, size)
+	err = place(root, st, tmp, perm, content)
+	if _, cerr := io.Copy(io.Discard, content); cerr != nil { // the rest, and the line's end
+		b.err = cerr
+	}
+	if _, cerr := b.out.Discard(1); cerr != nil {
+		b.err = cerr
+	}
+	return errors.Join(err, b.err)
+}
+
+// place writes a content to a new file, or makes a link of it.
+func place(root *os.Root, st step, tmp string, perm fs.FileMode, content io.Reader) error {
+	if st.Mode == "120000" {
+		target, err := io.ReadAll(io.LimitReader(content, 64<<10))
+		if err != nil {
+			return err
+		}
+		return root.Symlink(string(target), tmp)
+	}
+	usual := fs.FileMode(0o666)
+	if st.Mode == "100755" {
+		usual = 0o777
+	}
+	if perm != 0 {
+		usual = 0o600 // narrow until it has its own bits
+	}
+	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, usual)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	if err == nil && perm != 0 {
+		err = f.Chmod(withExec(perm, st.Mode == "100755"))
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// withExec sets or clears the execute bits, for those who may read.
+func withExec(perm fs.FileMode, exec bool) fs.FileMode {
+	perm &^= 0o111
+	if exec {
+		perm |= perm >> 2 & 0o111
+	}
+	return perm
+}

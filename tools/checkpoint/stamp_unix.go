@@ -1,0 +1,57 @@
+//go:build unix
+
+package checkpoint
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// stamp is how a path looks without reading it. Two equal stamps are taken for the same content: the change time
+// moves with every write and can't be set back.
+type stamp struct {
+	Size  int64  `json:"s,omitempty"`
+	MTime int64  `json:"m,omitempty"` // nanoseconds
+	CTime int64  `json:"c,omitempty"`
+	Ino   uint64 `json:"i,omitempty"`
+	Mode  uint32 `json:"p,omitempty"`
+}
+
+// stampOf returns the zero stamp for what is not there.
+func stampOf(path string) stamp {
+	var st syscall.Stat_t
+	if syscall.Lstat(path, &st) != nil {
+		return stamp{}
+	}
+	return stampFrom(&st)
+}
+
+func stampFrom(st *syscall.Stat_t) stamp {
+	return stamp{Size: st.Size, MTime: st.Mtim.Nano(), CTime: st.Ctim.Nano(), Ino: st.Ino, Mode: uint32(st.Mode)}
+}
+
+// identity is what tells a directory from another one at the same place.
+func identity(dir string) (dev, ino uint64, ok bool) {
+	var st syscall.Stat_t
+	if syscall.Lstat(dir, &st) != nil {
+		return 0, 0, false
+	}
+	return uint64(st.Dev), st.Ino, true
+}
+
+// openRegular opens a file for reading and follows no link; a pipe that took its place does not block.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close()
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errNoContent}
+	}
+	return f, nil
+}
+
+func isNotDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
