@@ -41,8 +41,13 @@ func (e *gitError) Error() string {
 	return fmt.Sprintf("git %s ended with %d: %s", e.verb, e.code, line)
 }
 
+// moment is called before and after everything that changes the disk. Tests die in it.
+var moment = func() {}
+
 // run returns what git printed.
 func (s *Store) run(ctx context.Context, c call) ([]byte, error) {
+	moment()
+	defer moment()
 	limit := s.o.Timeout
 	if c.slow {
 		limit *= 2
@@ -247,6 +252,8 @@ func (s *Store) lock(ctx context.Context, wait time.Duration) (release func(), e
 
 // writeAtomic replaces a file of the store, private, in one step and on disk.
 func writeAtomic(path string, data []byte) error {
+	moment()
+	defer moment()
 	tmp := path + ".new"
 	f, err := spill.OpenExclusive(tmp, true, true)
 	if err != nil {

@@ -56,6 +56,7 @@ type Store struct {
 	init bool
 
 	turns turns
+	views views
 }
 
 // The errors of this package.

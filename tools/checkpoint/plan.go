@@ -109,7 +109,7 @@ func (s *Store) plan(ctx context.Context, p *project, to Target) (Plan, error) {
 func (s *Store) place(p *project, plan *Plan, l ledger, path string) {
 	full := filepath.Join(p.dir, path)
 	_, held := plan.tree[path]
-	e, known := l[path]
+	e, known := l[rel(path)]
 	now, err := stateOf(full)
 	switch {
 	case !known, e.State == "", err != nil, e.User > plan.To.seq, now != gone && now != e.State:

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -83,7 +82,7 @@ func (s *Store) touch(p *project) error {
 }
 
 // ledger is what the agent left of each path, by the path from the project's directory.
-type ledger map[string]entry
+type ledger map[rel]entry
 
 // entry is one path of the ledger.
 type entry struct {
@@ -115,11 +114,11 @@ func (s *Store) ledger(p *project) ledger {
 
 func (s *Store) saveLedger(p *project, l ledger) error {
 	if len(l) > maxLedger {
-		paths := make([]string, 0, len(l))
+		paths := make([]rel, 0, len(l))
 		for path := range l {
 			paths = append(paths, path)
 		}
-		slices.SortFunc(paths, func(a, b string) int { return cmp.Or(l[b].At.Compare(l[a].At), strings.Compare(a, b)) })
+		slices.SortFunc(paths, func(a, b rel) int { return cmp.Or(l[b].At.Compare(l[a].At), cmp.Compare(a, b)) })
 		for _, path := range paths[maxLedger:] {
 			delete(l, path)
 		}
@@ -149,27 +148,27 @@ func (s *Store) RecordWrite(ctx context.Context, file string) error {
 			return err
 		}
 		real := filepath.Join(realDir(filepath.Dir(file)), filepath.Base(file))
-		rel, err := filepath.Rel(dir, real)
-		if err != nil || !filepath.IsLocal(rel) {
+		path, err := filepath.Rel(dir, real)
+		if err != nil || !filepath.IsLocal(path) {
 			return nil
 		}
 		l := s.ledger(p)
-		s.note(p, l, rel)
+		s.note(p, l, path)
 		return s.saveLedger(p, l)
 	})
 }
 
 // note writes down how a path looks after the agent has changed it.
-func (s *Store) note(p *project, l ledger, rel string) {
-	e := l[rel]
-	full := filepath.Join(p.dir, rel)
+func (s *Store) note(p *project, l ledger, path string) {
+	e := l[rel(path)]
+	full := filepath.Join(p.dir, path)
 	st, err := stateOf(full)
 	if err != nil {
-		delete(l, rel) // what can't be read can't be recognised later, so it is left alone
+		delete(l, rel(path)) // what can't be read can't be recognised later, so it is left alone
 		return
 	}
 	e.State, e.At, e.Stamp = st, s.o.Now().UTC(), stampOf(full)
-	l[rel] = e
+	l[rel(path)] = e
 }
 
 // realDir resolves links of a directory that may be gone.

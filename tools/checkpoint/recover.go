@@ -51,17 +51,17 @@ func (s *Store) finish(ctx context.Context, j journal) (Result, error) {
 	record := rollback{To: j.To, Backup: p.meta.Seq}
 	var steps []step
 	for _, st := range j.Steps {
-		full := filepath.Join(j.Dir, st.Path)
+		full := filepath.Join(j.Dir, string(st.Path))
 		sweepTemps(filepath.Dir(full))
 		now, err := stateOf(full)
-		old, was := before[st.Path]
+		old, was := before[string(st.Path)]
 		switch {
 		case err == nil && (st.Mode == "" && now == gone || st.Mode != "" && object{st.Mode, st.Hash}.same(full)):
-			res.Restored = append(res.Restored, st.Path) // done before the crash
+			res.Restored = append(res.Restored, string(st.Path)) // done before the crash
 		case err == nil && (!was && now == gone || was && old.same(full)):
 			steps = append(steps, st)
 		default:
-			res.Edited = append(res.Edited, st.Path)
+			res.Edited = append(res.Edited, string(st.Path))
 			continue
 		}
 		record.Steps = append(record.Steps, done{Path: st.Path})

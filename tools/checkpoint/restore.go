@@ -68,7 +68,7 @@ func list(paths []string) []string {
 
 // step is one path of a rollback that is under way.
 type step struct {
-	Path string `json:"path"`
+	Path rel    `json:"path"`
 	Mode string `json:"mode,omitempty"` // git's; empty: it goes away
 	Hash string `json:"hash,omitempty"`
 	// Perm are the permission bits that it gets, 0 for those it has or the usual ones.
@@ -93,7 +93,7 @@ type rollback struct {
 
 // done is one path that a rollback changed.
 type done struct {
-	Path  string      `json:"path"`
+	Path  rel         `json:"path"`
 	After state       `json:"after"`
 	Perm  fs.FileMode `json:"perm,omitempty"` // before the rollback
 }
@@ -114,11 +114,11 @@ func (s *Store) Rollback(ctx context.Context, dir string, to Target) (res Result
 		}
 		var steps []step
 		for _, name := range plan.Delete {
-			steps = append(steps, step{Path: name})
+			steps = append(steps, step{Path: rel(name)})
 		}
 		for _, name := range plan.Restore {
 			o := plan.tree[name]
-			steps = append(steps, step{Path: name, Mode: o.mode, Hash: o.hash})
+			steps = append(steps, step{Path: rel(name), Mode: o.mode, Hash: o.hash})
 		}
 		return s.apply(ctx, p, plan.To, "before /rollback to "+plan.To.Short, steps, &res)
 	})
@@ -149,11 +149,11 @@ func (s *Store) Undo(ctx context.Context, dir string) (res Result, err error) {
 		res = Result{RestoredTo: line[i].Short, Reason: line[i].Reason, Directory: p.dir, Safe: true}
 		var steps []step
 		for _, d := range last.Steps {
-			if now, err := stateOf(filepath.Join(p.dir, d.Path)); err != nil || now != d.After {
-				res.Edited = append(res.Edited, d.Path)
+			if now, err := stateOf(filepath.Join(p.dir, string(d.Path))); err != nil || now != d.After {
+				res.Edited = append(res.Edited, string(d.Path))
 				continue
 			}
-			o := tree[d.Path]
+			o := tree[string(d.Path)]
 			steps = append(steps, step{Path: d.Path, Mode: o.mode, Hash: o.hash, Perm: d.Perm})
 		}
 		if len(steps) == 0 {
@@ -170,9 +170,9 @@ func (s *Store) apply(ctx context.Context, p *project, to Checkpoint, reason str
 	whole := make([]string, len(steps))
 	record := rollback{To: to, Steps: make([]done, len(steps))}
 	for i, st := range steps {
-		whole[i] = st.Path
+		whole[i] = string(st.Path)
 		record.Steps[i].Path = st.Path
-		if info, err := os.Lstat(filepath.Join(p.dir, st.Path)); err == nil && info.Mode().IsRegular() {
+		if info, err := os.Lstat(filepath.Join(p.dir, string(st.Path))); err == nil && info.Mode().IsRegular() {
 			record.Steps[i].Perm = info.Mode().Perm()
 		}
 	}
@@ -216,9 +216,9 @@ func (s *Store) holds(ctx context.Context, p *project, commit string, paths []st
 // remember ends the journal: what was changed is the agent's, by the person's own wish, and can be undone.
 func (s *Store) remember(p *project, record rollback, res *Result) error {
 	l := s.ledger(p)
-	record.Steps = slices.DeleteFunc(record.Steps, func(d done) bool { return !slices.Contains(res.Restored, d.Path) })
+	record.Steps = slices.DeleteFunc(record.Steps, func(d done) bool { return !slices.Contains(res.Restored, string(d.Path)) })
 	for i, d := range record.Steps {
-		s.note(p, l, d.Path)
+		s.note(p, l, string(d.Path))
 		record.Steps[i].After = l[d.Path].State
 	}
 	return errors.Join(s.saveLedger(p, l), writeJSON(s.rollbackPath(p.id), record), os.Remove(s.restorePath(p.id)))
@@ -243,16 +243,16 @@ func (s *Store) steps(ctx context.Context, p *project, steps []step, res *Result
 			res.fail(st)
 			continue
 		}
-		res.Restored = append(res.Restored, st.Path)
+		res.Restored = append(res.Restored, string(st.Path))
 	}
 	slices.Sort(res.Restored)
 }
 
 func (r *Result) fail(st step) {
 	if st.Mode == "" {
-		r.FailedDeletes = append(r.FailedDeletes, st.Path)
+		r.FailedDeletes = append(r.FailedDeletes, string(st.Path))
 	} else {
-		r.FailedRestores = append(r.FailedRestores, st.Path)
+		r.FailedRestores = append(r.FailedRestores, string(st.Path))
 	}
 }
 
@@ -260,10 +260,13 @@ func (r *Result) fail(st step) {
 var remove = (*os.Root).Remove
 
 func (s *Store) step(p *project, root *os.Root, source *blobs, st step) error {
-	if err := plainParents(root, st.Path, st.Mode != ""); err != nil {
+	moment()
+	defer moment()
+	name := string(st.Path)
+	if err := plainParents(root, name, st.Mode != ""); err != nil {
 		return err
 	}
-	info, err := root.Lstat(st.Path)
+	info, err := root.Lstat(name)
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
@@ -273,16 +276,16 @@ func (s *Store) step(p *project, root *os.Root, source *blobs, st step) error {
 		if st.Mode == "" {
 			return nil // a directory is nothing that a checkpoint holds
 		}
-		if err := root.Remove(st.Path); err != nil {
-			return fmt.Errorf("%s is a directory now: %w", st.Path, err)
+		if err := root.Remove(name); err != nil {
+			return fmt.Errorf("%s is a directory now: %w", name, err)
 		}
 		info = nil
 	}
 	if st.Mode == "" {
-		if err := remove(root, st.Path); err != nil {
+		if err := remove(root, name); err != nil {
 			return err
 		}
-		sweepDirs(root, path.Dir(filepath.ToSlash(st.Path)))
+		sweepDirs(root, path.Dir(filepath.ToSlash(name)))
 		return nil
 	}
 	perm := st.Perm
@@ -365,10 +368,11 @@ func (b *blobs) write(root *os.Root, st step, perm fs.FileMode) error {
 	}
 	var word [6]byte
 	_, _ = rand.Read(word[:])
-	tmp := path.Join(path.Dir(filepath.ToSlash(st.Path)), ".herald-restore-"+hex.EncodeToString(word[:]))
+	tmp := path.Join(path.Dir(filepath.ToSlash(string(st.Path))), ".herald-restore-"+hex.EncodeToString(word[:]))
 	err := b.fill(root, st, tmp, perm)
 	if err == nil {
-		err = root.Rename(tmp, st.Path)
+		moment()
+		err = root.Rename(tmp, string(st.Path))
 	}
 	if err != nil {
 		_ = root.Remove(tmp)
@@ -435,8 +439,11 @@ func place(root *os.Root, st step, tmp string, perm fs.FileMode, content io.Read
 	return errors.Join(err, f.Close())
 }
 
-// withExec sets or clears the execute bits, for those who may read.
+// withExec sets or clears the execute bits, for those who may read. Bits that are right stay.
 func withExec(perm fs.FileMode, exec bool) fs.FileMode {
+	if (perm&0o100 != 0) == exec {
+		return perm
+	}
 	perm &^= 0o111
 	if exec {
 		perm |= perm >> 2 & 0o111

@@ -51,6 +51,7 @@ func (s *Store) Take(ctx context.Context, dir, turn, reason string) (taken bool,
 			return err
 		}
 		_, taken, err = s.snapshot(ctx, p, reason, nil)
+		s.views.forget(p.id)
 		if err != nil || !taken {
 			return err
 		}
@@ -212,15 +213,7 @@ func (s *Store) notePeople(p *project, tip string, changed []string) {
 	}
 	l := s.ledger(p)
 	for _, path := range changed {
-		e := l[path]
-		full := filepath.Join(p.dir, path)
-		if e.State != "" {
-			if st, err := stateOf(full); err == nil && st == e.State {
-				continue
-			}
-		}
-		e.User, e.At = p.meta.Seq+1, s.o.Now().UTC()
-		l[path] = e
+		s.noteEdit(p, l, path)
 	}
 	if err := s.saveLedger(p, l); err != nil {
 		s.o.Log.Warn().Err(err).Str("directory", p.dir).Msg("the ledger of the agent's changes could not be written")

@@ -22,7 +22,8 @@ type Watch struct {
 }
 
 // Watch looks at a directory before a call. Changes that people made since the agent's last one are noted, so that they
-// are never taken for the agent's. A nil Watch with a nil error means that nothing is looked at here.
+// are never taken for the agent's. A nil Watch with a nil error means that nothing is looked at here. While calls run
+// side by side in one directory nobody can tell whose a change is; it counts as theirs.
 func (s *Store) Watch(ctx context.Context, dir string) (*Watch, error) {
 	real, err := s.Dir(dir)
 	if !s.On() || err != nil {
@@ -35,12 +36,11 @@ func (s *Store) Watch(ctx context.Context, dir string) (*Watch, error) {
 	if w.before, err = s.look(real); err != nil {
 		return nil, err
 	}
+	known, alone := s.views.enter(w.p.id)
 	l := s.ledger(w.p)
 	var edited []string
-	for path, e := range l {
-		if e.State != "" && w.before[path] != e.Stamp {
-			edited = append(edited, path)
-		}
+	if alone {
+		edited = byPeople(l, known, w.before)
 	}
 	if w.p.meta.Tracked && len(edited) == 0 {
 		return w, nil
@@ -52,19 +52,45 @@ func (s *Store) Watch(ctx context.Context, dir string) (*Watch, error) {
 		w.p.meta.Tracked = true
 		l := s.ledger(w.p)
 		for _, path := range edited {
-			e, ok := l[path]
-			if !ok {
-				continue
-			}
-			if st, err := stateOf(filepath.Join(real, path)); err == nil && st == e.State {
-				e.Stamp = stampOf(filepath.Join(real, path))
-			} else {
-				e.User = w.p.meta.Seq
-			}
-			l[path] = e
+			s.noteEdit(w.p, l, path)
 		}
 		return errors.Join(s.saveLedger(w.p, l), s.touch(w.p))
 	})
+}
+
+// byPeople lists what looks different from how the agent left it, and from how everything was after its last call.
+func byPeople(l ledger, known, now map[string]stamp) []string {
+	var edited []string
+	for path, e := range l {
+		if e.State != "" && now[string(path)] != e.Stamp {
+			edited = append(edited, string(path))
+		}
+	}
+	if known == nil {
+		return edited
+	}
+	for path, st := range now {
+		if l[rel(path)].State == "" && known[path] != st {
+			edited = append(edited, path)
+		}
+	}
+	for path := range known {
+		if _, ok := now[path]; !ok && l[rel(path)].State == "" {
+			edited = append(edited, path)
+		}
+	}
+	return edited
+}
+
+// noteEdit marks a path that a person has changed. Only checkpoints from the next one on can hold the change.
+func (s *Store) noteEdit(p *project, l ledger, path string) {
+	e, full := l[rel(path)], filepath.Join(p.dir, path)
+	if st, err := stateOf(full); err == nil && e.State != "" && st == e.State {
+		e.Stamp = stampOf(full) // touched, not changed
+	} else {
+		e = entry{User: p.meta.Seq + 1, At: s.o.Now().UTC()}
+	}
+	l[rel(path)] = e
 }
 
 // End looks again and notes what has changed as the agent's. It returns the paths, from the directory.
@@ -73,6 +99,7 @@ func (w *Watch) End(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	after, err := w.s.look(w.p.dir)
+	w.s.views.leave(w.p.id, after)
 	if err != nil {
 		return nil, err
 	}
@@ -116,15 +143,15 @@ func (s *Store) look(dir string) (map[string]stamp, error) {
 	return seen, s.lookInto(dir, "", seen)
 }
 
-func (s *Store) lookInto(dir, rel string, seen map[string]stamp) error {
+func (s *Store) lookInto(dir, from string, seen map[string]stamp) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		if rel == "" {
+		if from == "" {
 			return err
 		}
 		return nil // a directory that is gone by now, or that can't be read: no picture holds it
 	}
-	if rel != "" {
+	if from != "" {
 		for _, e := range entries {
 			if e.Name() == ".git" {
 				return nil // another repository: git takes no picture of its files
@@ -133,7 +160,7 @@ func (s *Store) lookInto(dir, rel string, seen map[string]stamp) error {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		path := rel + name
+		path := from + name
 		switch {
 		case e.IsDir():
 			if !skipped[name] {
@@ -151,6 +178,60 @@ func (s *Store) lookInto(dir, rel string, seen map[string]stamp) error {
 		}
 	}
 	return nil
+}
+
+// views remembers how directories looked after the agent's last call there, and how many calls run.
+type views struct {
+	mu   sync.Mutex
+	seen map[string]*view
+	old  []string
+}
+
+type view struct {
+	stamps  map[string]stamp
+	running int
+}
+
+// maxViews is how many directories are remembered; of others only the ledger tells.
+const maxViews = 4
+
+// enter begins a call. known is how the directory looked after the last one, nil when that is not remembered; alone is
+// false when other calls run there.
+func (v *views) enter(id string) (known map[string]stamp, alone bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	at := v.seen[id]
+	if at == nil {
+		if v.seen == nil {
+			v.seen = map[string]*view{}
+		}
+		if len(v.old) >= maxViews {
+			delete(v.seen, v.old[0])
+			v.old = v.old[1:]
+		}
+		at = &view{}
+		v.seen[id], v.old = at, append(v.old, id)
+	}
+	at.running++
+	return at.stamps, at.running == 1
+}
+
+func (v *views) leave(id string, stamps map[string]stamp) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if at := v.seen[id]; at != nil {
+		at.running = max(0, at.running-1)
+		at.stamps = stamps
+	}
+}
+
+// forget drops how a directory looked: a checkpoint has just noted everything.
+func (v *views) forget(id string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if at := v.seen[id]; at != nil {
+		at.stamps = nil
+	}
 }
 
 // turns remembers of which directories a turn has its picture already.
