@@ -88,6 +88,24 @@ func (l list) named(p platforms.Name, u platforms.User) bool {
 // has reports whether the user is on the list, "*" included.
 func (l list) has(p platforms.Name, u platforms.User) bool { return l.all || l.named(p, u) }
 
+// signalGroups are the groups among Signal's group_allowed_users: that is where its users name the groups that are
+// answered (SIGNAL_GROUP_ALLOWED_USERS), by their id. It can't be taken for a person's: that is a number or a UUID.
+// "*" means every person in groups, as everywhere.
+func signalGroups(p platforms.Name, entries []string) []string {
+	if p != "signal" {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		e = normal(p, e)
+		if e == "" || e == "*" || e[0] == '+' || e[0] == '@' || len(e) == 36 && strings.Count(e, "-") == 4 {
+			continue
+		}
+		out = append(out, "group:"+strings.TrimPrefix(e, "group:"))
+	}
+	return out
+}
+
 // hasRole reports whether one of the user's roles is on the list.
 func (l list) hasRole(u platforms.User) bool {
 	return slices.ContainsFunc(u.Roles, func(role string) bool { return role != "" && l.ids[strings.TrimSpace(role)] })
@@ -141,7 +159,7 @@ func compile(name platforms.Name, all Policy, p PlatformPolicy) *compiled {
 		config:      newList(name, p.AllowUsernames, p.AllowFrom),
 		groupEnv:    newList(name, p.AllowUsernames, p.GroupAllowedUsers),
 		groupConfig: newList(name, p.AllowUsernames, p.GroupAllowFrom),
-		chats:       newList(name, false, p.GroupAllowedChats),
+		chats:       newList(name, false, p.GroupAllowedChats, signalGroups(name, p.GroupAllowedUsers)),
 		onlyChats:   newList(name, false, p.AllowedChats),
 		roles:       newList(name, false, p.AllowedRoles),
 		admins:      newList(name, p.AllowUsernames, p.AdminFrom),
