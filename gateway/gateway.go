@@ -71,14 +71,16 @@ type Gateway struct {
 	gate     *access.Gate
 	pairing  *access.Pairing
 	accounts *accounts
-	worker   *delivery.Worker
-	runner   *turn.Runner
-	commands *command.Registry
-	router   *router.Router
-	admin    *admin.Server
-	mux      *http.ServeMux
-	listener net.Listener
-	http     *http.Server
+	// directory knows rooms and people by name.
+	directory *directory
+	worker    *delivery.Worker
+	runner    *turn.Runner
+	commands  *command.Registry
+	router    *router.Router
+	admin     *admin.Server
+	mux       *http.ServeMux
+	listener  net.Listener
+	http      *http.Server
 
 	wg   sync.WaitGroup
 	stop context.CancelFunc
@@ -124,6 +126,9 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 		return nil, err
 	}
 	if err := g.buildAccounts(); err != nil {
+		return nil, err
+	}
+	if g.directory, err = newDirectory(ctx, g); err != nil {
 		return nil, err
 	}
 	g.buildCore()
@@ -181,10 +186,10 @@ func (g *Gateway) buildCore() {
 	g.catalog.asker.runner = g.runner
 	g.commands = command.New(command.Services{
 		Store: g.store, Printer: g.texts.printer, Render: g.controlRows, Take: g.worker.Take, Origin: g.origin,
-		Tier:   func(e platforms.Event) access.Tier { return g.decide(e).Tier },
-		May:    func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
-		Named:  func(e platforms.Event) bool { return g.decide(e).Named },
-		Forget: g.forget, Models: g.models, Status: status{g}, Compress: g.models.summarise,
+		Tier:    func(e platforms.Event) access.Tier { return g.decide(e).Tier },
+		May:     func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
+		Named:   func(e platforms.Event) bool { return g.decide(e).Named },
+		SetHome: g.setHome, Forget: g.forget, Models: g.models, Status: status{g}, Compress: g.models.summarise,
 		Resend: g.worker.Resend, AnswerAsk: g.runner.AnswerClick, AnswerClick: g.accounts.answerClick,
 		BusyMode: func(at platforms.Address) string { return g.shown(at).BusyInputMode },
 		Progress: func(at platforms.Address) string { return g.shown(at).ToolProgress }, Log: g.log,
@@ -233,6 +238,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 	g.wg.Add(1)
 	go g.keepHouse(run)
+	g.wg.Add(1)
+	go g.directory.keep(run)
 	g.watchConfig(run)
 	g.log.Info().Str("version", g.opt.Version).Str("home", g.opt.Paths.Home).Str("model", g.models.Current("").String()).
 		Str("because", g.models.reason()).Dur("took", g.now().Sub(g.started)).Msg("Herald is running")

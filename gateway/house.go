@@ -91,12 +91,7 @@ const announceEvery = time.Minute
 // announceStart says in the home channels that Herald runs again. The first start with a home channel is no restart.
 func (g *Gateway) announceStart(ctx context.Context) {
 	var rows []*sessions.OutboxRow
-	for _, account := range g.accounts.names() {
-		p := g.platform(account.Platform)
-		if !p.RestartNotice || !p.HomeChannel.IsSet() {
-			continue
-		}
-		at := platforms.Address{Platform: account.Platform, Account: account.ID, Chat: platforms.ChatID(p.HomeChannel.Chat), Thread: platforms.ThreadID(p.HomeChannel.Thread)}
+	for _, at := range g.homes(ctx, func(name platforms.Name) bool { return g.platform(name).RestartNotice }) {
 		rows = append(rows, g.noticeRow(at, g.texts.say(at, "restart.done", locales.Str("version", g.opt.Version))))
 	}
 	if len(rows) == 0 {

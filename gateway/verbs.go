@@ -34,7 +34,7 @@ type StatusReply struct {
 
 // SendArgs asks to send a message to a chat.
 type SendArgs struct {
-	// Target is platform:chat or platform:chat:thread.
+	// Target is a delivery target; see delivery.Target.
 	Target string `json:"target"`
 	Text   string `json:"text"`
 }
@@ -56,6 +56,7 @@ func (g *Gateway) verbs() map[string]admin.Verb {
 		"status":   func(ctx context.Context, _ json.RawMessage) (any, error) { return g.statusReply(ctx) },
 		"sessions": g.sessionsVerb,
 		"send":     g.sendVerb,
+		"channels": g.channelsVerb,
 		"backup":   g.backupVerb,
 		"check":    func(ctx context.Context, _ json.RawMessage) (any, error) { return g.store.Check(ctx) },
 		"pairing":  g.pairingVerb,
@@ -123,7 +124,7 @@ func (g *Gateway) sendVerb(ctx context.Context, raw json.RawMessage) (any, error
 	if err := decodeArgs(raw, &args); err != nil {
 		return nil, err
 	}
-	at, err := g.target(args.Target)
+	at, err := g.target(ctx, args.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -191,31 +192,6 @@ func (g *Gateway) awaitSent(ctx context.Context, reply SendReply) (SendReply, er
 		case <-tick.C:
 		}
 	}
-}
-
-// target resolves platform[:chat[:thread]] to an address. A bare platform, and the name of the home channel, mean the
-// home channel.
-func (g *Gateway) target(s string) (platforms.Address, error) {
-	name, rest, _ := strings.Cut(s, ":")
-	name = strings.ToLower(strings.TrimSpace(name))
-	var known []string
-	for _, account := range g.accounts.names() {
-		known = append(known, string(account.Platform))
-		if string(account.Platform) != name {
-			continue
-		}
-		at := platforms.Address{Platform: account.Platform, Account: account.ID}
-		chat, thread, _ := strings.Cut(rest, ":")
-		at.Chat, at.Thread = platforms.ChatID(chat), platforms.ThreadID(thread)
-		if home := g.platform(account.Platform).HomeChannel; at.Chat == "" || (home.IsSet() && strings.EqualFold(rest, home.Name)) {
-			if !home.IsSet() {
-				return at, fmt.Errorf("target %q names no chat and %s has no home channel: write %s:<chat> or set platforms.%s.home_channel", s, name, name, name)
-			}
-			at.Chat, at.Thread = platforms.ChatID(home.Chat), platforms.ThreadID(home.Thread)
-		}
-		return at, nil
-	}
-	return platforms.Address{}, fmt.Errorf("target %q: no such platform runs here; running: %s", s, strings.Join(known, ", "))
 }
 
 // BackupArgs names the file to write.

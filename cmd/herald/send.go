@@ -13,8 +13,9 @@ import (
 func sendCmd(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use: "send <target> [text]", Short: "Send a message to a chat through the running daemon", Args: cobra.RangeArgs(1, 2),
-		Long: `Send a message to a chat. The target is platform:chat or platform:chat:thread; a platform alone means its
-home channel. Without a text it is read from standard input. Markdown is shown in the platform's form,
+		Long: `Send a message to a chat. The target is platform:chat or platform:chat:thread, with a chat's id, the name of a room
+(slack:#general) or a person (slack:@ann); a platform alone means its home channel. Where several accounts of a
+platform run, the account may be named: slack/T0123ABCD:#general. herald channels lists what is known. Without a text it is read from standard input. Markdown is shown in the platform's form,
 and a long text is sent in parts. The message also enters the chat's own conversation, so that an answer
 to it is understood.`,
 		Example: "  herald send telegram:12345 'The backup is done.'\n  uptime | herald send telegram",

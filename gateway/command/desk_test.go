@@ -75,6 +75,9 @@ func (d *desk) commands(t *testing.T) func(*rt.Rig) router.Commands {
 			},
 			Take: r.Worker.Take, Origin: func(e platforms.Event) sessions.Origin { return sessions.OriginOf(e, sessions.DefaultKeyOptions()) },
 			Tier: d.tier, May: func(_ platforms.Event, name string) bool { return !d.user || d.allowed == nil || d.allowed[name] },
+			SetHome: func(tx sessions.Tx, e platforms.Event, off bool) error {
+				return tx.SetValue("home", string(e.Address.Platform), nil, e.At)
+			},
 			Named: func(platforms.Event) bool { return !d.user }, Forget: r.Runner.Invalidate, Models: d, Status: d,
 			Compress: func(ctx context.Context, _ string, rows []sessions.Message, focus string) (string, error) {
 				d.focus = focus

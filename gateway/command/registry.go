@@ -31,6 +31,8 @@ type Services struct {
 	May  func(e platforms.Event, command string) bool
 	// Named reports whether the sender is an admin by name (access.Decision.Named).
 	Named func(e platforms.Event) bool
+	// SetHome makes the place of an event the platform's home channel; off takes that back.
+	SetHome func(tx sessions.Tx, e platforms.Event, off bool) error
 	// Forget drops cached conversations whose rows a command has changed.
 	Forget func(id sessions.ID)
 	// Models and Status describe the daemon.
@@ -88,7 +90,7 @@ type Registry struct {
 // New returns the registry.
 func New(s Services) *Registry {
 	r := &Registry{s: s, byName: map[string]*Spec{}}
-	for _, family := range [][]Spec{talkCommands(), sessionCommands(), modelCommands(), infoCommands()} {
+	for _, family := range [][]Spec{talkCommands(), sessionCommands(), modelCommands(), placeCommands(), infoCommands()} {
 		for _, spec := range family {
 			r.specs = append(r.specs, &spec)
 			for _, name := range append([]string{spec.Name}, spec.Aliases...) {
