@@ -19,6 +19,7 @@ type role struct {
 	name        string
 	permissions Permissions
 	managed     bool
+	bot         ID // whose role it is, for the one of a bot
 }
 
 type member struct {
@@ -92,7 +93,7 @@ func (d *Discord) AddGuild(name string, tier int, people ...ID) ID {
 	g := &guild{id: d.newID(), name: name, tier: tier, owner: d.bot.ID}
 	g.roles = []*role{{id: g.id, name: "@everyone", permissions: MemberPermissions}}
 	g.botRole = d.newID()
-	g.roles = append(g.roles, &role{id: g.botRole, name: d.bot.Username, managed: true})
+	g.roles = append(g.roles, &role{id: g.botRole, name: d.bot.Username, managed: true, bot: d.bot.ID})
 	g.members = []*member{{user: d.bot, roles: []ID{g.botRole}, joined: time.Now()}}
 	for _, id := range people {
 		if u := d.users[id]; u != nil {

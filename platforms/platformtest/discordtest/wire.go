@@ -65,13 +65,18 @@ type wireRole struct {
 	Managed     bool    `json:"managed"`
 	Mentionable bool    `json:"mentionable"`
 	Flags       int     `json:"flags"`
+	Tags        any     `json:"tags,omitempty"`
 }
 
 func wireRoleOf(g *guild, r *role) wireRole {
-	return wireRole{
+	w := wireRole{
 		ID: r.id, Name: r.name, Managed: r.managed, Position: slices.Index(g.roles, r), Permissions: r.permissions.String(),
 		Colors: map[string]any{"primary_color": 0, "secondary_color": nil, "tertiary_color": nil},
 	}
+	if r.bot != "" {
+		w.Tags = map[string]any{"bot_id": r.bot}
+	}
+	return w
 }
 
 // String is the decimal form that the API uses.
