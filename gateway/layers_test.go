@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"platforms/discord":  {"platforms"},
 	"platforms/telegram": {"platforms"},
 	"platforms/slack":    {"platforms"},
+	"platforms/signal":   {"platforms"},
 	"platforms/web":      {"platforms"},
 	"sessions":           {"platforms"},
 	"sessions/sqlite":    {"sessions", "platforms"},

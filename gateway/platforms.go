@@ -15,6 +15,7 @@ var builders = map[platforms.Name]builder{
 	"telegram": telegramAccounts,
 	"teams":    teamsAccounts,
 	"slack":    slackAccounts,
+	"signal":   signalAccounts,
 }
 
 // addAccounts makes the adapters of a platform that is on; "" stands for all.

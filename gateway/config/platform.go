@@ -15,6 +15,7 @@ type Platforms struct {
 	Teams    Teams    `yaml:"teams" name:"TEAMS" doc:"Microsoft Teams bots"`
 	Slack    Slack    `yaml:"slack" name:"SLACK" doc:"a Slack app"`
 	Discord  Discord  `yaml:"discord" name:"DISCORD" doc:"a Discord bot"`
+	Signal   Signal   `yaml:"signal" name:"SIGNAL" doc:"a Signal account through signal-cli"`
 }
 
 // Block is the configuration of one platform.
@@ -39,6 +40,7 @@ func (p Platforms) Blocks() []NamedBlock {
 		{"teams", p.Teams},
 		{"slack", p.Slack},
 		{"discord", p.Discord},
+		{"signal", p.Signal},
 	}
 }
 

@@ -111,8 +111,16 @@ func (s *Server) answer(r *http.Request, body []byte) answer {
 	s.mu.Unlock()
 	result, err := s.run(r, req.Method, params)
 	s.mu.Lock()
-	delay := s.delay
+	delay, hook := s.delay, s.sentHook
+	if req.Method == "send" {
+		s.sentHook = nil
+	} else {
+		hook = nil
+	}
 	s.mu.Unlock()
+	if hook != nil {
+		hook()
+	}
 	if delay != nil {
 		delay(req.Method)
 	}

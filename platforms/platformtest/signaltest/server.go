@@ -100,6 +100,7 @@ type Server struct {
 	nextLink   int
 	delay      func(method string) // called before a method answers
 	offline    bool
+	sentHook   func() // runs once
 	closeOnce  sync.Once
 }
 
@@ -230,6 +231,13 @@ func (s *Server) BeforeAnswer(fn func(method string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.delay = fn
+}
+
+// AfterSend makes fn run once, when the next send has been judged and before it is answered.
+func (s *Server) AfterSend(fn func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sentHook = fn
 }
 
 // Forbid opens a window of d: requests that come before its end are violations.

@@ -197,7 +197,9 @@ func TestServer_ChecksWhatItIsGiven(t *testing.T) {
 func TestServer_LinksADevice(t *testing.T) {
 	s, url := start(t, Options{Multi: true, Unlinked: true})
 	_, _, text := do(t, "POST", url+"/api/v1/rpc", `{"jsonrpc":"2.0","method":"startLink","id":1}`)
-	var link struct{ Result struct{ DeviceLinkURI string } }
+	var link struct {
+		Result struct{ DeviceLinkURI string }
+	}
 	require.NoError(t, json.Unmarshal([]byte(text), &link))
 	require.Contains(t, link.Result.DeviceLinkURI, "sgnl://linkdevice?uuid=")
 	answered := make(chan string, 1)

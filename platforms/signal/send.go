@@ -1,0 +1,213 @@
+package signal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"herald/platforms"
+)
+
+// Send delivers one message. Errors are *platforms.SendError. Signal has no edits here, so an Outgoing with Edit is
+// Unsupported. A message without text and files is success without a send.
+//
+// Files go with the text: pictures up to 32 at once, others one by one. When a message needs several calls and a later
+// one fails, the receipt's notes say what is missing, because the first part is visible already.
+func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.Receipt, error) {
+	params, err := a.target(out.Address)
+	if err != nil {
+		return platforms.Receipt{}, err
+	}
+	if out.Edit != "" {
+		return platforms.Receipt{}, &platforms.SendError{Kind: platforms.Unsupported, Err: errors.New("messages on Signal are not edited")}
+	}
+	if n := units(out.Text.Body); n > TextLimit {
+		return platforms.Receipt{}, &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("the text has %d UTF-16 units, the limit is %d", n, TextLimit)}
+	}
+	o := &outbound{a: a, out: out, params: params}
+	if err := o.quote(); err != nil {
+		return platforms.Receipt{}, err
+	}
+	if err := a.gate.pass(); err != nil {
+		return platforms.Receipt{}, err
+	}
+	a.receipts(ctx, out.Address)
+	a.stopTyping(ctx, out.Address, params)
+	parts := o.parts(ctx)
+	defer o.clean()
+	for i, part := range parts {
+		if err := o.send(ctx, part); err != nil {
+			if !o.some {
+				return platforms.Receipt{}, err
+			}
+			for _, late := range parts[i:] {
+				o.failed(late, err)
+			}
+			break
+		}
+	}
+	return o.receipt, nil
+}
+
+// outbound is one Outgoing on its way.
+type outbound struct {
+	a       *Adapter
+	out     platforms.Outgoing
+	params  map[string]any // where it goes
+	quoted  map[string]any // what it quotes
+	receipt platforms.Receipt
+	some    bool // a part is visible already
+	temps   []string
+}
+
+// part is one message of Signal's.
+type part struct {
+	text  platforms.Text
+	files []outFile
+	voice bool
+}
+
+// quote reads what the message answers. Only the first part quotes.
+func (o *outbound) quote() error {
+	if o.out.ReplyTo == "" {
+		return nil
+	}
+	at, author, err := o.a.parseID(o.out.Address, o.out.ReplyTo)
+	if err != nil {
+		return err
+	}
+	o.quoted = map[string]any{"quoteTimestamp": at, "quoteAuthor": author,
+		"quoteMessage": o.a.texts.find(string(o.out.Address.Chat), string(o.out.ReplyTo))}
+	return nil
+}
+
+// send makes one call, once more after a short wait that Signal asked for, if there is time for it.
+func (o *outbound) send(ctx context.Context, p part) error {
+	err := o.attempt(ctx, p)
+	var e *platforms.SendError
+	if !o.some || !errors.As(err, &e) || e.Kind != platforms.RateLimited {
+		return err
+	}
+	// A part is visible: the rest can't be tried again later as a message of its own.
+	if end, bounded := ctx.Deadline(); bounded && time.Until(end) < e.RetryAfter+5*time.Second {
+		return err
+	}
+	timer := time.NewTimer(e.RetryAfter)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return err
+	}
+	o.a.s.Metrics.GateWaited(e.RetryAfter)
+	return o.attempt(ctx, p)
+}
+
+func (o *outbound) attempt(ctx context.Context, p part) error {
+	a := o.a
+	if err := a.gate.pass(); err != nil {
+		return err
+	}
+	params := map[string]any{}
+	for k, v := range o.params {
+		params[k] = v
+	}
+	if !o.some {
+		for k, v := range o.quoted {
+			params[k] = v
+		}
+	}
+	o.write(params, p)
+	f := a.echo.begin(string(o.out.Address.Chat), p.text.Body)
+	answer, err := a.rpc.send(ctx, params, p.files)
+	if err != nil {
+		e := a.gate.note(outcome(err))
+		if e.Certainty == platforms.Unknown {
+			a.echo.gone(f)
+		} else {
+			a.echo.done(f, 0)
+		}
+		return e
+	}
+	a.echo.done(f, answer.Timestamp)
+	return o.settle(answer)
+}
+
+// settle reads the results of a call that was answered. In a group it counts as sent when anybody got it.
+func (o *outbound) settle(answer sendAnswer) error {
+	missed, limited := map[string]int{}, []sendResult{}
+	for _, r := range answer.Results {
+		if r.ok() {
+			continue
+		}
+		missed[r.Type]++
+		if r.RetryAfter > 0 || r.Type == "RATE_LIMIT_FAILURE" {
+			limited = append(limited, r)
+		}
+	}
+	if len(missed) > 0 {
+		if failed := ofResults(answer.Results); failed != nil {
+			return o.a.gate.note(failed)
+		}
+		_ = o.a.gate.note(ofResults(limited))
+		for kind, n := range missed {
+			o.receipt.Notes = append(o.receipt.Notes, fmt.Sprintf("%d of %d members of this group did not get the message (%s).", n, len(answer.Results), kind))
+		}
+	}
+	o.some = true
+	return nil
+}
+
+// write puts text, styles and the voice mark into the parameters. A range that does not fit the text is left out.
+func (o *outbound) write(params map[string]any, p part) {
+	if p.text.Body != "" {
+		params["message"] = p.text.Body
+	}
+	length := units(p.text.Body)
+	var styles []string
+	for _, s := range p.text.Styles {
+		if s.Start < 0 || s.Length <= 0 || s.Start > length || s.Length > length-s.Start {
+			o.a.s.Log.Error().Int("start", s.Start).Int("length", s.Length).Int("units", length).Msg("a style outside its text is left out")
+			continue
+		}
+		styles = append(styles, fmt.Sprintf("%d:%d:%s", s.Start, s.Length, s.Kind))
+	}
+	switch len(styles) {
+	case 0:
+	case 1:
+		params["textStyle"] = styles[0]
+	default:
+		params["textStyles"] = styles
+	}
+	if p.voice {
+		params["voiceNote"] = true
+	}
+}
+
+// failed notes files that did not get through after something else did.
+func (o *outbound) failed(p part, err error) {
+	e := platforms.AsSendError(err)
+	why := "Signal refused it: " + string(e.Kind)
+	switch {
+	case e.Kind == platforms.RateLimited:
+		why = fmt.Sprintf("Signal asks to wait %s", e.RetryAfter.Round(time.Second))
+	case e.Certainty == platforms.Unknown:
+		why = "the connection broke, it may have arrived all the same"
+	case e.Kind == platforms.Transient:
+		why = "signal-cli could not be reached"
+	}
+	for _, f := range p.files {
+		o.note(f.Attachment, why)
+	}
+	o.a.s.Log.Warn().Err(err).Int("files", len(p.files)).Msg("files could not be sent")
+}
+
+func (o *outbound) note(at platforms.Attachment, why string) {
+	name := at.Name
+	if name == "" {
+		name = filepath.Base(at.Path)
+	}
+	o.receipt.Notes = append(o.receipt.Notes, fmt.Sprintf("%s was not sent: %s.", platforms.SafeName(name), why))
+}
