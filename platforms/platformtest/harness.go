@@ -123,6 +123,11 @@ type (
 	ReactionSender interface {
 		React(p Place, message platforms.MessageID, emoji string)
 	}
+	// ReactionWatcher is a World that sees what the bot has put on a person's message. It is needed where the
+	// receipts of our own messages hold no ids.
+	ReactionWatcher interface {
+		EmojiOn(p Place, message platforms.MessageID) string
+	}
 	// Quoter is a World whose people can answer a message so that the answer names it.
 	Quoter interface {
 		SayReply(p Place, to platforms.MessageID, text string) platforms.MessageID

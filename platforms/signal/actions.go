@@ -108,8 +108,8 @@ func (a *Adapter) parseID(at platforms.Address, id platforms.MessageID) (timesta
 	if author == "" && !strings.HasPrefix(string(at.Chat), groupPrefix) {
 		author = a.people.find(string(at.Chat)).stable()
 	}
-	if author == "" {
-		return 0, "", badRequest("message %q does not say who wrote it", id)
+	if !isUUID(author) && !numberForm.MatchString(author) {
+		return 0, "", badRequest("message %q does not say who wrote it", Mask(string(id)))
 	}
 	return timestamp, author, nil
 }
@@ -149,13 +149,14 @@ func (a *Adapter) act(ctx context.Context, method string, params map[string]any)
 	}
 	var answer sendAnswer
 	if err := a.rpc.call(ctx, method, params, &answer); err != nil {
-		return a.gate.note(outcome(err))
+		return a.judge(outcome(err))
 	}
 	if len(answer.Results) > 0 {
 		if failed := ofResults(answer.Results); failed != nil {
-			return a.gate.note(failed)
+			return a.judge(failed)
 		}
 	}
+	_ = a.judge(nil)
 	return nil
 }
 

@@ -35,6 +35,7 @@ type Adapter struct {
 	me       string    // our UUID, once it is known
 	contacts time.Time // when they were last read
 	other    bool      // it was told that the daemon serves another account
+	cut      func()    // ends the stream, nil while there is none
 }
 
 var (
@@ -113,6 +114,22 @@ func (a *Adapter) Health() platforms.Health { return a.health.now() }
 
 // Retry makes an adapter that waits to connect try at once: after a device was linked.
 func (a *Adapter) Retry() { a.again.poke() }
+
+// streaming notes how the stream of now is ended.
+func (a *Adapter) streaming(cut func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cut = cut
+}
+
+// restart ends the stream, so that a new one shows what is wrong.
+func (a *Adapter) restart() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.cut != nil {
+		a.cut()
+	}
+}
 
 const selfKey = "self/uuid"
 

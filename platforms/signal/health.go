@@ -17,6 +17,7 @@ type health struct {
 	detail  string
 	alive   time.Time // the last sign of life of the stream
 	refused bool      // the core takes nothing
+	revoked string    // Signal does not take the account any more: why
 }
 
 // set changes the state; the same state keeps its beginning.
@@ -54,6 +55,15 @@ func (h *health) touch() {
 	h.alive = time.Now()
 }
 
+// revoke notes that Signal does not take the account, or with "" that it does. It returns whether that is news.
+func (h *health) revoke(why string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	news := (h.revoked == "") != (why == "")
+	h.revoked = Mask(why)
+	return news
+}
+
 // refuse notes whether the core takes events.
 func (h *health) refuse(on bool) {
 	h.mu.Lock()
@@ -74,6 +84,8 @@ func (h *health) now() platforms.Health {
 	r.Inbound = h.state == "connected"
 	switch deadline := h.alive.Add(h.silence); {
 	case !r.Inbound:
+	case h.revoked != "":
+		r.Inbound, r.State, r.Detail = false, "unlinked", h.revoked
 	case h.refused:
 		r.Inbound, r.State, r.Detail = false, "waiting", "the store cannot take events now; they are held"
 	case time.Now().After(deadline):

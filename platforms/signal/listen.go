@@ -35,6 +35,7 @@ const (
 	sayShort       = "signal-cli closes the event stream at once (%d times in a row)"
 	saySilent      = "the event stream is silent though signal-cli answers"
 	sayMultiSilent = "signal-cli serves several accounts and sends nothing on the stream of %s: start it for this account alone, signal-cli -a ACCOUNT daemon --http"
+	sayRevoked     = "Signal does not take this account any more: link or register it anew (herald signal link). %v"
 	sayCut         = "the event stream has ended: %v"
 	sayOther       = "signal-cli serves %s and not SIGNAL_ACCOUNT: start it with -a and our number"
 )
@@ -46,6 +47,7 @@ type listener struct {
 	multi bool // the daemon serves several accounts
 	short int  // streams in a row that ended at once
 	mute  bool // the last stream was silent
+	ended bool // by us, because Signal refused the account
 }
 
 // run keeps a stream until ctx ends. The error is a *platforms.StartError.
@@ -96,11 +98,18 @@ func (l *listener) judge(err error) *trouble {
 // session makes one connection and reads it to its end.
 func (l *listener) session(ctx context.Context) error {
 	if err := l.probe(ctx); err != nil {
+		l.ended = false
 		return err
 	}
+	if !l.ended {
+		l.a.health.revoke("")
+	}
+	l.ended = false
 	l.a.learnContacts(ctx)
 	stream, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	l.a.streaming(func() { cancel(errRevoked) })
+	defer l.a.streaming(nil)
 	resp, err := l.open(stream)
 	if err != nil {
 		return err
@@ -182,6 +191,9 @@ func (l *listener) open(ctx context.Context) (*http.Response, error) {
 	return resp, nil
 }
 
+// errRevoked ends a stream whose account Signal has refused.
+var errRevoked = errors.New("the account was refused")
+
 // errSilent ends a stream that gives no sign of life.
 var errSilent = errors.New("no sign of life")
 
@@ -210,7 +222,7 @@ func (l *listener) follow(ctx, stream context.Context, cancel context.CancelCaus
 			continue
 		}
 		if err != nil {
-			return l.ended(stream, err, time.Since(begun), got, heard.Load())
+			return l.over(stream, err, time.Since(begun), got, heard.Load())
 		}
 		got++
 		event, reason := a.convert(ctx, e.data)
@@ -228,8 +240,8 @@ func (l *listener) follow(ctx, stream context.Context, cancel context.CancelCaus
 	}
 }
 
-// ended says why a stream is over.
-func (l *listener) ended(stream context.Context, err error, age time.Duration, got int, heard bool) error {
+// over says why a stream has ended.
+func (l *listener) over(stream context.Context, err error, age time.Duration, got int, heard bool) error {
 	a := l.a
 	if cause := context.Cause(stream); errors.Is(cause, errSilent) {
 		l.mute, l.short = true, 0
@@ -239,6 +251,10 @@ func (l *listener) ended(stream context.Context, err error, age time.Duration, g
 		return &trouble{state: "deaf", detail: saySilent, count: "silent"}
 	}
 	l.mute = false
+	if errors.Is(context.Cause(stream), errRevoked) {
+		l.ended = true
+		return &trouble{state: "unlinked", detail: fmt.Sprintf(sayUnlinked, Mask(a.s.Account)), count: "http"}
+	}
 	if age < a.s.ShortStream && got == 0 {
 		if l.short++; l.short >= 3 {
 			return &trouble{state: "deaf", detail: fmt.Sprintf(sayShort, l.short), count: "short"}

@@ -60,6 +60,21 @@ var refusals = []struct {
 // offline are causes that say that the daemon had no connection to Signal, so that nothing was sent.
 var offline = []string{"unknownhost", "unknown host", "connectexception", "connection refused", "no route to host", "network is unreachable"}
 
+// judge notes what a call has shown of the account: a window to wait, or that Signal does not take it any more. It
+// returns err.
+func (a *Adapter) judge(err *platforms.SendError) *platforms.SendError {
+	switch {
+	case err == nil:
+		a.health.revoke("")
+	case err.Kind == platforms.AuthFailed:
+		if a.health.revoke(fmt.Sprintf(sayRevoked, err.Err)) {
+			a.s.Log.Error().Msg(Mask(fmt.Sprintf(sayRevoked, err.Err)))
+			a.restart()
+		}
+	}
+	return a.gate.note(err)
+}
+
 // outcome says what is known of a failed call.
 func outcome(err error) *platforms.SendError {
 	var c *callError

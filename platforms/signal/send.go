@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"herald/platforms"
@@ -27,9 +28,7 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 		return platforms.Receipt{}, &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("the text has %d UTF-16 units, the limit is %d", n, TextLimit)}
 	}
 	o := &outbound{a: a, out: out, params: params}
-	if err := o.quote(); err != nil {
-		return platforms.Receipt{}, err
-	}
+	o.quote()
 	if err := a.gate.pass(); err != nil {
 		return platforms.Receipt{}, err
 	}
@@ -69,24 +68,28 @@ type part struct {
 	voice bool
 }
 
-// quote reads what the message answers. Only the first part quotes.
-func (o *outbound) quote() error {
+// quote reads what the message answers. Only the first part quotes. What can't be quoted keeps no answer back.
+func (o *outbound) quote() {
 	if o.out.ReplyTo == "" {
-		return nil
+		return
 	}
 	at, author, err := o.a.parseID(o.out.Address, o.out.ReplyTo)
 	if err != nil {
-		return err
+		o.a.s.Log.Debug().Err(err).Msg("the message to answer can't be quoted")
+		return
 	}
 	o.quoted = map[string]any{"quoteTimestamp": at, "quoteAuthor": author,
 		"quoteMessage": o.a.texts.find(string(o.out.Address.Chat), string(o.out.ReplyTo))}
-	return nil
 }
 
 // send makes one call, once more after a short wait that Signal asked for, if there is time for it.
 func (o *outbound) send(ctx context.Context, p part) error {
 	err := o.attempt(ctx, p)
 	var e *platforms.SendError
+	if !o.some && o.quoted != nil && errors.As(err, &e) && e.Certainty == platforms.NotSent && strings.Contains(e.Err.Error(), "quote") {
+		o.quoted = nil // the daemon does not take the quote; the answer goes out without
+		err = o.attempt(ctx, p)
+	}
 	if !o.some || !errors.As(err, &e) || e.Kind != platforms.RateLimited {
 		return err
 	}
@@ -123,7 +126,7 @@ func (o *outbound) attempt(ctx context.Context, p part) error {
 	f := a.echo.begin(string(o.out.Address.Chat), p.text.Body)
 	answer, err := a.rpc.send(ctx, params, p.files)
 	if err != nil {
-		e := a.gate.note(outcome(err))
+		e := a.judge(outcome(err))
 		if e.Certainty == platforms.Unknown {
 			a.echo.gone(f)
 		} else {
@@ -149,7 +152,7 @@ func (o *outbound) settle(answer sendAnswer) error {
 	}
 	if len(missed) > 0 {
 		if failed := ofResults(answer.Results); failed != nil {
-			return o.a.gate.note(failed)
+			return o.a.judge(failed)
 		}
 		_ = o.a.gate.note(ofResults(limited))
 		for kind, n := range missed {
@@ -157,6 +160,7 @@ func (o *outbound) settle(answer sendAnswer) error {
 		}
 	}
 	o.some = true
+	_ = o.a.judge(nil)
 	return nil
 }
 

@@ -62,6 +62,7 @@ func (s *Server) Scan(uri string) (device string, ok bool) {
 		return "", false
 	}
 	delete(s.links, uri)
+	s.unlinked = false
 	if !slices.Contains(s.accounts, s.o.Account) {
 		s.accounts = append(s.accounts, s.o.Account)
 	}
@@ -69,9 +70,10 @@ func (s *Server) Scan(uri string) (device string, ok bool) {
 	return l.name, true
 }
 
-// Unlink takes the account off the daemon, as the phone does when it removes the device.
+// Unlink is the phone that removes the device: Signal refuses the account from then on, and a daemon for several
+// accounts no longer has it.
 func (s *Server) Unlink() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.accounts = nil
+	s.accounts, s.unlinked = nil, true
 }

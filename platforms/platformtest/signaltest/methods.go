@@ -52,6 +52,12 @@ func (s *Server) run(r *http.Request, name string, p Params) (any, error) {
 			return nil, &rpcError{Code: codeParams, Message: "Specified account does not exist"}
 		}
 	}
+	s.mu.Lock()
+	unlinked := s.unlinked
+	s.mu.Unlock()
+	if unlinked && strings.HasPrefix(name, "send") {
+		return nil, &rpcError{Code: codeIO, Message: "Failed to send message: [403] Authorization failed! (AuthorizationFailedException)"}
+	}
 	return m.run(s, r, p)
 }
 

@@ -98,6 +98,8 @@ type Post struct {
 	Sticker  bool
 	// At is the timestamp; 0 takes the next one.
 	At int64
+	// Twice delivers it twice at once.
+	Twice bool
 }
 
 // Write makes a person write and returns the message's timestamp.
@@ -108,6 +110,9 @@ func (s *Server) Write(p Post) int64 {
 	envelope := s.envelope(p.From, at)
 	envelope["dataMessage"] = s.data(p, at)
 	s.emitLocked(envelope, nil)
+	if p.Twice {
+		s.emitLocked(envelope, nil)
+	}
 	return at
 }
 

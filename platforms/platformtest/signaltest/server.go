@@ -89,6 +89,9 @@ type Server struct {
 	handed     int64 // events below this number were given to a stream
 	changed    chan struct{}
 	streams    int
+	ended      chan struct{} // closed when a stream ends
+	requests   int
+	unlinked   bool
 	most       int
 	opened     int
 	mode       Streaming
@@ -123,7 +126,7 @@ func New(o Options) *Server {
 	o.MaxFile = cmp.Or(o.MaxFile, 100<<20)
 	s := &Server{
 		o: o, script: &faults.Script{}, done: make(chan struct{}), people: map[string]*Person{}, groups: map[string]*Group{},
-		files: map[string]file{}, reactions: map[string]string{}, typing: map[string]bool{}, changed: make(chan struct{}),
+		files: map[string]file{}, reactions: map[string]string{}, typing: map[string]bool{}, changed: make(chan struct{}), ended: make(chan struct{}),
 		refuse: map[string]string{}, links: map[string]*link{}, last: 1_760_000_000_000,
 	}
 	if !o.Unlinked {
@@ -155,8 +158,23 @@ func (s *Server) Shut() { s.server.Shut() }
 // Open listens again where Start did. It fails while the daemon is open.
 func (s *Server) Open() error { return s.server.Open() }
 
-// Cut closes all connections; new ones work.
-func (s *Server) Cut() error { return s.server.Cut() }
+// Cut closes all connections; new ones work when the streams that were cut have ended.
+func (s *Server) Cut() error {
+	s.server.Shut()
+	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); {
+		s.mu.Lock()
+		n, ended := s.streams, s.ended
+		s.mu.Unlock()
+		if n == 0 {
+			break
+		}
+		select {
+		case <-ended:
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return s.server.Open()
+}
 
 // Close ends the daemon and everything that hangs in it.
 func (s *Server) Close() {
@@ -262,6 +280,13 @@ func (s *Server) Streams() (now, most, opened int) {
 	return s.streams, s.most, s.opened
 }
 
+// Requests returns how many requests came, streams and checks too.
+func (s *Server) Requests() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests
+}
+
 // Calls returns the requests of a method, oldest first.
 func (s *Server) Calls(method string) []Call {
 	s.mu.Lock()
@@ -288,6 +313,9 @@ const bodyLimit = 256 << 20
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.requests++
+	s.mu.Unlock()
 	if !s.awake(r) {
 		return
 	}

@@ -99,6 +99,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		s.mu.Lock()
 		s.streams--
+		close(s.ended)
+		s.ended = make(chan struct{})
 		s.mu.Unlock()
 	}()
 	w.Header().Set("Content-Type", "text/event-stream")
