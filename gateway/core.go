@@ -128,14 +128,22 @@ func (a admission) Decide(e platforms.Event) router.Decision {
 	return router.Decision{Allowed: d.Allowed, Reason: d.Reason, Pair: d.Pairing, Bot: e.Sender.IsBot}
 }
 
-// Guard implements router.Access: bots that talk to each other without end are stopped, also over a restart.
-func (a admission) Guard(tx sessions.Tx, e platforms.Event) (ok bool, err error) {
-	c := a.g.cfg().Gateway.BotLoopGuard
-	if !c.Enabled {
-		return true, nil
+// Guard implements router.Access: bots that talk to each other without end are stopped, also over a restart, and the
+// chat is told once.
+func (a admission) Guard(tx sessions.Tx, e platforms.Event) (ok bool, notice *sessions.OutboxRow, err error) {
+	limits := loopLimits(a.g.cfg())
+	ok, began, err := access.AdmitBot(tx, limits, e, a.g.now())
+	if err != nil || !began {
+		return ok, nil, err
 	}
-	ok, _, err = access.AdmitBot(tx, access.LoopLimits{MaxEvents: c.MaxEvents, Window: c.Window, Cooldown: c.Cooldown}, e, a.g.now())
-	return ok, err
+	a.g.log.Warn().Str("platform", string(e.Address.Platform)).Str("chat", string(e.Address.Chat)).Dur("cooldown", limits.Cooldown).
+		Msg("bots have talked to each other for too long; they are not answered there for a while")
+	return ok, a.g.noticeRow(e.Address, "🔁 "+a.g.texts.say(e.Address, "inbound.bot_loop", locales.Dur("time", limits.Cooldown))), nil
+}
+
+func loopLimits(cfg *config.Config) access.LoopLimits {
+	c := cfg.Gateway.BotLoopGuard
+	return access.LoopLimits{Off: !c.Enabled, MaxEvents: c.MaxEvents, Window: c.Window, Cooldown: c.Cooldown}
 }
 
 func (g *Gateway) decide(e platforms.Event) access.Decision {

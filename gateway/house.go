@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"herald/gateway/access"
 	"herald/gateway/delivery"
 	"herald/locales"
 	"herald/platforms"
@@ -46,6 +47,9 @@ var passing = []string{delivery.SpaceGate, "prompt", "retry"}
 func (g *Gateway) sweepValues(ctx context.Context) error {
 	limit := g.now().Add(-sqlite.DefaultFinished)
 	return g.store.Update(ctx, sessions.EdgeKeep, func(tx sessions.Tx) error {
+		if err := access.SweepBots(tx, loopLimits(g.cfg()), g.now()); err != nil {
+			return err
+		}
 		for _, space := range passing {
 			values, err := tx.Values(space)
 			if err != nil {

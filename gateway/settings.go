@@ -48,17 +48,18 @@ func footerOf(c config.Footer) []string {
 	return c.Fields
 }
 
-// channel is what the operator has set for a chat or thread: the exact place first, then the thread, then the chat.
-func (g *Gateway) channel(at platforms.Address) turn.Channel {
+// channel is what the operator has set for a chat or thread: the exact place first, then the thread, then the chat, then
+// the channel that a thread hangs in.
+func (g *Gateway) channel(at platforms.Address, parent platforms.ChatID) turn.Channel {
 	p := g.platform(at.Platform)
 	var out turn.Channel
-	for _, id := range places(at) {
+	for _, id := range places(at, parent) {
 		if o, ok := p.ChannelOverrides[id]; ok {
 			out.Model, out.System = modelName(o), o.SystemPrompt
 			break
 		}
 	}
-	for _, id := range places(at) {
+	for _, id := range places(at, parent) {
 		if text, ok := p.ChannelPrompts[id]; ok {
 			out.Prompt = text
 			break
@@ -68,11 +69,15 @@ func (g *Gateway) channel(at platforms.Address) turn.Channel {
 }
 
 // places are the names under which a chat may stand in the configuration, the most exact first.
-func places(at platforms.Address) []string {
-	if at.Thread == "" {
-		return []string{string(at.Chat)}
+func places(at platforms.Address, parent platforms.ChatID) []string {
+	out := []string{string(at.Chat)}
+	if at.Thread != "" {
+		out = []string{string(at.Chat) + ":" + string(at.Thread), string(at.Thread), string(at.Chat)}
 	}
-	return []string{string(at.Chat) + ":" + string(at.Thread), string(at.Thread), string(at.Chat)}
+	if parent != "" && parent != at.Chat {
+		out = append(out, string(parent))
+	}
+	return out
 }
 
 // modelName is an override as /model would write it.

@@ -36,8 +36,9 @@ type Decision struct {
 // Access decides who may talk.
 type Access interface {
 	Decide(e platforms.Event) Decision
-	// Guard tells whether another bot's event is still within bounds; it keeps count inside tx.
-	Guard(tx sessions.Tx, e platforms.Event) (ok bool, err error)
+	// Guard tells whether another bot's event is still within bounds; it keeps count inside tx. notice, when not nil,
+	// says in the chat that it is not, once.
+	Guard(tx sessions.Tx, e platforms.Event) (ok bool, notice *sessions.OutboxRow, err error)
 }
 
 // Busy says what a command does while a turn runs (spec 4.4).
@@ -163,22 +164,23 @@ func (r *Router) Accept(ctx context.Context, events ...platforms.Event) error {
 		return nil
 	}
 	fresh := make([]bool, len(items))
+	var notices []*sessions.OutboxRow
 	err := r.opt.Store.Update(ctx, sessions.EdgeAccept, func(tx sessions.Tx) error {
 		for i := range items {
-			if decided[i].Bot && items[i].State == sessions.InboxNew {
-				ok, err := r.opt.Access.Guard(tx, items[i].Event)
-				if err != nil {
-					return err
-				}
-				if !ok {
-					items[i].State, items[i].Reason = sessions.InboxDropped, "bots have talked to each other here for too long"
-				}
-			}
 			id, duplicate, err := tx.PutInbox(items[i])
 			if err != nil {
 				return err
 			}
 			items[i].ID, fresh[i] = id, !duplicate
+			if fresh[i] && decided[i].Bot && items[i].State == sessions.InboxNew {
+				notice, err := r.guard(tx, &items[i])
+				if err != nil {
+					return err
+				}
+				if notice != nil {
+					notices = append(notices, notice)
+				}
+			}
 			if fresh[i] && items[i].State == sessions.InboxNew {
 				if err := r.opt.Outbox.Revive(tx, items[i].Event.Address); err != nil {
 					return err
@@ -197,12 +199,17 @@ func (r *Router) Accept(ctx context.Context, events ...platforms.Event) error {
 		}
 		return fmt.Errorf("%w: %w", platforms.ErrRefused, err)
 	}
+	r.opt.Outbox.Take(notices...)
 	for i, item := range items {
 		switch {
 		case !fresh[i]:
 			r.count(item.Event, "duplicate")
 		case item.State == sessions.InboxDropped:
-			r.dropped(item, "dropped", item.Reason)
+			outcome := "dropped"
+			if item.Reason == botLoop {
+				outcome = "bot_loop"
+			}
+			r.dropped(item, outcome, item.Reason)
 			if decided[i].Pair && r.opt.Stranger != nil {
 				r.opt.Stranger(ctx, item)
 			}
@@ -212,6 +219,25 @@ func (r *Router) Accept(ctx context.Context, events ...platforms.Event) error {
 		}
 	}
 	return nil
+}
+
+// botLoop is why a bot's event starts nothing although bots may talk.
+const botLoop = "bots have talked to each other here for too long"
+
+// guard stops a bot that has said too much, in the transaction that keeps its event: a redelivery counts once and a
+// restart forgets nothing.
+func (r *Router) guard(tx sessions.Tx, item *sessions.InboxItem) (notice *sessions.OutboxRow, err error) {
+	ok, notice, err := r.opt.Access.Guard(tx, item.Event)
+	if err != nil || ok {
+		return nil, err
+	}
+	item.State, item.Reason = sessions.InboxDropped, botLoop
+	if notice != nil {
+		if err := tx.PutOutbox(notice); err != nil {
+			return nil, err
+		}
+	}
+	return notice, tx.SetInbox(sessions.InboxDropped, 0, botLoop, item.ID)
 }
 
 // admit decides access and what becomes of kinds of events that start nothing.

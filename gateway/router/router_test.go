@@ -152,7 +152,7 @@ func TestRouter_DeniedEventsKeepNoContent(t *testing.T) {
 		loop.Sender = platforms.User{ID: "loop", IsBot: true}
 		r.Give(loop)
 		r.Settle()
-		require.Equal(t, 2, r.Counts.Of("message", "dropped"))
+		require.Equal(t, 1, r.Counts.Of("message", "bot_loop"))
 		require.Empty(t, r.Model.Asked())
 		broken := r.Text("a", "beep")
 		broken.Sender = platforms.User{ID: "broken", IsBot: true}

@@ -173,7 +173,7 @@ func (run *Run) begin(tx sessions.Tx, items []sessions.InboxItem, rows []*sessio
 func (run *Run) fixPrompt(tx sessions.Tx) error {
 	s := run.r.s
 	if s.Channel != nil {
-		run.channel = s.Channel(run.turn.Address)
+		run.channel = s.Channel(run.turn.Address, run.origin.ParentChat)
 	}
 	m, err := s.Model(cmp.Or(run.options.Model, run.channel.Model))
 	if err != nil {

@@ -151,8 +151,8 @@ type Services struct {
 	Settings func() Settings
 	// Origin says where a session of an event comes from.
 	Origin func(e platforms.Event) sessions.Origin
-	// Channel returns what is set for a place; nil: nothing is anywhere.
-	Channel func(at platforms.Address) Channel
+	// Channel returns what is set for a place and the channel that it hangs in; nil: nothing is anywhere.
+	Channel func(at platforms.Address, parent platforms.ChatID) Channel
 	// Reminder is put behind a summary, so that what it says survives; nil: nothing is.
 	Reminder func(ctx context.Context, s sessions.ID) string
 	// ToolLog is told of every tool call of a chat whose progress goes to the log; nil: it goes nowhere.

@@ -288,14 +288,14 @@ func (g gate) Decide(e platforms.Event) router.Decision {
 	return router.Decision{Allowed: true, Bot: e.Sender.IsBot}
 }
 
-func (g gate) Guard(_ sessions.Tx, e platforms.Event) (bool, error) {
+func (g gate) Guard(_ sessions.Tx, e platforms.Event) (bool, *sessions.OutboxRow, error) {
 	switch e.Sender.ID {
 	case "loop":
-		return false, nil
+		return false, nil, nil
 	case "broken":
-		return false, errors.New("the guard can't count")
+		return false, nil, errors.New("the guard can't count")
 	}
-	return true, nil
+	return true, nil, nil
 }
 
 type none struct{}
