@@ -42,7 +42,7 @@ func startWorld(t testing.TB) *world {
 	_, err := w.fake.Start()
 	require.NoError(t, err)
 	t.Cleanup(w.fake.Close)
-	w.team = w.fake.AddTeam(slacktest.Team{ID: "T1", BotToken: testBot})
+	w.team = w.fake.AddTeam(slacktest.Team{ID: "T1", BotToken: testBot, Scopes: BotScopes()})
 	w.pat = w.fake.AddUser("", slacktest.User{RealName: "Pat Doe", Name: "pat"})
 	sam := w.fake.AddUser("", slacktest.User{RealName: "Sam Roe", Name: "sam"})
 	w.dm = w.fake.OpenDM("", w.pat.ID)

@@ -36,16 +36,23 @@ func (a *Adapter) readCommand(ctx context.Context, d delivery, t *taken) (*platf
 		case a.knows(first):
 			name, args = foldName(first), strings.TrimSpace(rest)
 		default:
-			e.Message = &platforms.Message{Text: plainText(args)}
+			e.Message = &platforms.Message{Text: a.typed(ctx, args)}
 			return e, ""
 		}
 	}
-	e.Command = &platforms.Command{Name: foldName(name), Args: plainText(args),
+	e.Command = &platforms.Command{Name: foldName(name), Args: a.typed(ctx, args),
 		Reply: privateToken{URL: c.ResponseURL, Channel: c.Channel, User: c.User, Trigger: c.Trigger, Replace: d.AcceptsPayload}.String()}
 	if d.AcceptsPayload {
 		t.payload, t.after = map[string]string{"response_type": "ephemeral", "text": placeholder}, a.answers.expect(c.Trigger)
 	}
 	return e, ""
+}
+
+// typed reads what stands behind a command.
+func (a *Adapter) typed(ctx context.Context, text string) string {
+	ctx, cancel := a.lookup(ctx)
+	defer cancel()
+	return a.unmention(mrkdwn(text, a.names.in(ctx)))
 }
 
 // acted begins the event of something that a person did in a channel without writing: no thread, addressed. drop is

@@ -187,9 +187,9 @@ func (r *richReader) atom(e element) string {
 		}
 		return text + " (" + url + ")"
 	case "user":
-		return r.names.userName(e.User)
+		return r.names.userName(clearText(e.User))
 	case "channel":
-		return r.names.channelName(e.Channel)
+		return r.names.channelName(clearText(e.Channel))
 	case "usergroup":
 		return "@" + clearText(e.Group)
 	case "broadcast":
