@@ -12,9 +12,8 @@ const batchSize = 32
 // taken is an envelope that was read, and what is to be done once its event is committed.
 type taken struct {
 	delivery
-	event   *platforms.Event // nil: it makes none
-	payload any              // goes with the acknowledgement
-	after   func()           // nil: nothing
+	event *platforms.Event // nil: it makes none
+	after func()           // nil: nothing
 }
 
 // drain returns the first envelope and those that wait behind it.
@@ -47,7 +46,7 @@ func (a *Adapter) take(ctx context.Context, sink platforms.Sink, batch []deliver
 	}
 	a.keepThreads(ctx)
 	for _, t := range all {
-		t.ack(t.payload)
+		t.ack()
 		if t.after != nil {
 			t.after()
 		}

@@ -40,11 +40,10 @@ func (a *Adapter) readCommand(ctx context.Context, d delivery, t *taken) (*platf
 			return e, ""
 		}
 	}
-	e.Command = &platforms.Command{Name: foldName(name), Args: a.typed(ctx, args),
-		Reply: privateToken{URL: c.ResponseURL, Channel: c.Channel, User: c.User, Trigger: c.Trigger, Replace: d.AcceptsPayload}.String()}
-	if d.AcceptsPayload {
-		t.payload, t.after = map[string]string{"response_type": "ephemeral", "text": placeholder}, a.answers.expect(c.Trigger)
-	}
+	reply := privateToken{URL: c.ResponseURL, Channel: c.Channel, User: c.User, Trigger: c.Trigger, Command: true}
+	e.Command = &platforms.Command{Name: foldName(name), Args: a.typed(ctx, args), Reply: reply.String()}
+	a.answers.of(reply).fresh = true
+	t.after = func() { a.aside(func(ctx context.Context) { a.holdPlace(ctx, reply) }) }
 	return e, ""
 }
 

@@ -25,7 +25,7 @@ type privateToken struct {
 	Thread  string `json:"thread,omitempty"`
 	User    string `json:"user"`
 	Trigger string `json:"trigger,omitempty"` // one per invocation
-	Replace bool   `json:"replace,omitempty"` // a placeholder waits to be replaced
+	Command bool   `json:"command,omitempty"`
 }
 
 func (t privateToken) String() string {
@@ -41,72 +41,52 @@ func parseToken(s string) (privateToken, error) {
 	return t, nil
 }
 
-// answers counts the private posts of each invocation, and knows the private messages whose buttons were pressed.
+// answers knows how far the private answers of each invocation are, and the private messages whose buttons were
+// pressed.
 type answers struct {
 	mu    sync.Mutex
-	posts bounded[int]
+	calls bounded[*invocation]
 	seen  bounded[privateToken]
-	// coming holds the invocations whose placeholder is not shown yet: an answer that overtook it would leave it
-	// standing for ever.
-	coming map[string]chan struct{}
 }
 
 func newAnswers() *answers {
-	return &answers{posts: newBounded[int](4096), seen: newBounded[privateToken](1024), coming: map[string]chan struct{}{}}
+	return &answers{calls: newBounded[*invocation](4096), seen: newBounded[privateToken](1024)}
 }
 
-// expect says that a placeholder will be shown; the returned function says that it is.
-func (a *answers) expect(trigger string) (shown func()) {
+// invocation is one command or press that is answered privately. Its posts are made one after the other.
+type invocation struct {
+	turn  chan struct{} // holds a value while nobody posts
+	fresh bool          // it came in while this process runs: what it shows is known
+	shown bool          // the placeholder stands there
+	posts int           // answers that went out
+	uses  int           // of the response URL
+}
+
+// of returns the invocation of a token.
+func (a *answers) of(t privateToken) *invocation {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c := make(chan struct{})
-	a.coming[trigger] = c
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		close(c)
-		if a.coming[trigger] == c {
-			delete(a.coming, trigger)
-		}
+	key := t.Channel + "/" + t.User + "/" + t.Trigger + "/" + t.URL
+	v, ok := a.calls.get(key)
+	if !ok {
+		v = &invocation{turn: make(chan struct{}, 1)}
+		v.turn <- struct{}{}
+		a.calls.put(key, v)
 	}
+	return v
 }
 
-// await returns when the placeholder of an invocation is shown, at the latest after writeTimeout.
-func (a *answers) await(ctx context.Context, trigger string) {
-	a.mu.Lock()
-	c := a.coming[trigger]
-	a.mu.Unlock()
-	if c == nil {
-		return
-	}
-	timer := time.NewTimer(writeTimeout)
-	defer timer.Stop()
+// enter waits for the turn to post.
+func (v *invocation) enter(ctx context.Context) error {
 	select {
-	case <-c:
-	case <-timer.C:
+	case <-v.turn:
+		return nil
 	case <-ctx.Done():
+		return &platforms.SendError{Kind: platforms.Transient, Err: ctx.Err()}
 	}
 }
 
-// next returns which post of its invocation this is, from 1 on.
-func (a *answers) next(t privateToken) int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	n, _ := a.posts.get(t.key())
-	a.posts.put(t.key(), n+1)
-	return n + 1
-}
-
-// back takes a post back that did not go out.
-func (a *answers) back(t privateToken) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if n, _ := a.posts.get(t.key()); n > 0 {
-		a.posts.put(t.key(), n-1)
-	}
-}
-
-func (t privateToken) key() string { return t.Channel + "/" + t.User + "/" + t.Trigger + "/" + t.URL }
+func (v *invocation) leave() { v.turn <- struct{}{} }
 
 func (a *answers) ephemeral(channel, message string, t privateToken) {
 	a.mu.Lock()
@@ -133,21 +113,49 @@ func (o *outbound) private(ctx context.Context) error {
 	for _, f := range o.out.Attachments {
 		o.note(f, "Slack has no private answers with files")
 	}
-	a.answers.await(ctx, t.Trigger)
-	n := a.answers.next(t)
-	if n > privatePosts+1 {
+	v := a.answers.of(t)
+	if err := v.enter(ctx); err != nil {
+		return err
+	}
+	defer v.leave()
+	if v.posts > privatePosts {
 		o.receipt.Notes = append(o.receipt.Notes, "a part of the private answer was left out: Slack takes five posts")
 		return nil
 	}
-	p := privatePost{Type: "ephemeral", Text: o.body(), Blocks: o.blocks(), Thread: t.Thread, Replace: n == 1 && t.Replace}
-	if n == privatePosts+1 {
+	p := privatePost{Type: "ephemeral", Text: o.body(), Blocks: o.blocks(), Thread: t.Thread}
+	p.Replace = v.shown || v.posts == 0 && t.Command && !v.fresh // an earlier process may have left its placeholder
+	if v.posts == privatePosts {
 		p = privatePost{Type: "ephemeral", Text: truncated, Thread: t.Thread}
 	}
-	err = a.respond(ctx, t, p, n)
-	if e := platforms.AsSendError(err); e != nil && e.Certainty == platforms.NotSent {
-		a.answers.back(t)
+	err = a.respond(ctx, v, t, p)
+	if e := platforms.AsSendError(err); e == nil || e.Certainty == platforms.Unknown {
+		v.posts++
+		v.shown = false
 	}
 	return err
+}
+
+// placeholderAfter is how long a command may take before its person is shown that it is at work.
+const placeholderAfter = 700 * time.Millisecond
+
+// holdPlace shows the placeholder of a command that is not answered yet. The first answer replaces it.
+func (a *Adapter) holdPlace(ctx context.Context, t privateToken) {
+	if a.s.Clock.Sleep(ctx, placeholderAfter) != nil {
+		return
+	}
+	v := a.answers.of(t)
+	if v.enter(ctx) != nil {
+		return
+	}
+	defer v.leave()
+	if v.posts > 0 {
+		return
+	}
+	err := a.do(ctx, "response_url", t.Channel, func(ctx context.Context) error {
+		return a.postResponse(ctx, t.URL, privatePost{Type: "ephemeral", Text: placeholder})
+	})
+	v.uses++
+	v.shown = err == nil
 }
 
 // privatePost is the body of a post to a response URL.
@@ -160,10 +168,11 @@ type privatePost struct {
 	Delete  bool        `json:"delete_original,omitempty"`
 }
 
-// respond posts to the response URL and, where that is refused, as an ephemeral message. n counts the posts of the
-// invocation; those above five can't use the URL.
-func (a *Adapter) respond(ctx context.Context, t privateToken, p privatePost, n int) error {
-	if t.URL != "" && n <= privatePosts {
+// respond posts to the response URL, which takes five posts, and otherwise as an ephemeral message. The caller has the
+// turn.
+func (a *Adapter) respond(ctx context.Context, v *invocation, t privateToken, p privatePost) error {
+	if t.URL != "" && v.uses < privatePosts {
+		v.uses++
 		err := a.do(ctx, "response_url", t.Channel, func(ctx context.Context) error { return a.postResponse(ctx, t.URL, p) })
 		e := platforms.AsSendError(err)
 		if e == nil || e.Certainty == platforms.Unknown || e.Kind == platforms.RateLimited {
@@ -253,12 +262,12 @@ func (a *Adapter) AnswerClick(ctx context.Context, at platforms.Address, click p
 
 // whisper says text, which is plain, to one person.
 func (a *Adapter) whisper(ctx context.Context, t privateToken, text string) error {
-	n := a.answers.next(t)
-	err := a.respond(ctx, t, privatePost{Type: "ephemeral", Text: escape(cut(text, textLimit)), Thread: t.Thread}, n)
-	if e := platforms.AsSendError(err); e != nil && e.Certainty == platforms.NotSent {
-		a.answers.back(t)
+	v := a.answers.of(t)
+	if err := v.enter(ctx); err != nil {
+		return err
 	}
-	return err
+	defer v.leave()
+	return a.respond(ctx, v, t, privatePost{Type: "ephemeral", Text: escape(cut(text, textLimit)), Thread: t.Thread})
 }
 
 var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace

@@ -34,11 +34,10 @@ var (
 
 // envelope is one message of the connection.
 type envelope struct {
-	Type           string          `json:"type"`
-	ID             string          `json:"envelope_id"`
-	Payload        json.RawMessage `json:"payload"`
-	AcceptsPayload bool            `json:"accepts_response_payload"`
-	Reason         string          `json:"reason"` // of a disconnect
+	Type    string          `json:"type"`
+	ID      string          `json:"envelope_id"`
+	Payload json.RawMessage `json:"payload"`
+	Reason  string          `json:"reason"` // of a disconnect
 }
 
 // delivery is an envelope on its way to an adapter.
@@ -48,7 +47,7 @@ type delivery struct {
 }
 
 // ack tells Slack that the envelope was taken. On a connection that is gone it does nothing: Slack delivers again.
-func (d delivery) ack(payload any) { d.from.ack(d.ID, payload) }
+func (d delivery) ack() { d.from.ack(d.ID) }
 
 // socket is one connection.
 type socket struct {
@@ -242,17 +241,14 @@ func (h *hub) route(s *socket, e envelope) {
 		h.s.Metrics.Dropped("team")
 		h.s.Log.Warn().Str("type", e.Type).Msg("an event of a workspace without a bot token here is dropped: add its token to SLACK_BOT_TOKEN")
 		s.pending.Add(1)
-		s.ack(e.ID, nil)
+		s.ack(e.ID)
 	}
 }
 
 // ack writes an acknowledgement. A write that fails ends the connection.
-func (s *socket) ack(id string, payload any) {
+func (s *socket) ack(id string) {
 	defer s.pending.Add(-1)
-	answer := struct {
-		ID      string `json:"envelope_id"`
-		Payload any    `json:"payload,omitempty"`
-	}{id, payload}
+	answer := map[string]string{"envelope_id": id}
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	select {
