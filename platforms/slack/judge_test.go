@@ -28,9 +28,9 @@ func TestJudge(t *testing.T) {
 	no, yes := false, true
 	bots := func(v string) func() string { return func() string { return v } }
 	type in struct {
-		channel, text, thread, parent, bot, user string
-		kind                                     platforms.ChatType
-		active                                   bool
+		text, thread, parent, bot, user string
+		kind                            platforms.ChatType
+		active                          bool
 	}
 	for _, c := range []struct {
 		name      string
