@@ -88,7 +88,7 @@ func TestSocket_Duplicates(t *testing.T) {
 	r.until("both", func() bool { return len(r.sink.Offered()) >= 2 })
 	id := r.events(1)[0].ID
 	sink := r.sink
-	require.NoError(t, r.stop())
+	r.settled()
 	w.fake.Replay(3)
 	r = w.run(t)
 	r.until("again", func() bool { return len(r.sink.Offered()) >= 1 })

@@ -87,7 +87,7 @@ func TestInbound_ThreadIsFollowed(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, past, 1)
 	require.Equal(t, calls, w.fake.Calls("conversations.replies"), "it is remembered for a minute")
-	require.NoError(t, r.stop())
+	r.settled()
 	r = w.run(t)
 	w.fake.Write(slacktest.Post{Channel: w.general, Thread: root, User: w.pat.ID, Text: "and now?"})
 	e = r.events(1)[0]

@@ -77,6 +77,13 @@ func (r *running) events(n int) []platforms.Event {
 	return r.sink.Events()
 }
 
+// settled waits until Slack knows that all events were taken, and stops the adapter.
+func (r *running) settled() {
+	r.t.Helper()
+	r.until("all is acknowledged", func() bool { return r.w.fake.Pending() == 0 })
+	require.NoError(r.t, r.stop())
+}
+
 func (r *running) send(out platforms.Outgoing) platforms.Receipt {
 	r.t.Helper()
 	receipt, err := r.try(out)
