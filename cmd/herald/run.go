@@ -19,6 +19,7 @@ import (
 	"herald/gateway/admin"
 	"herald/gateway/config"
 	"herald/platforms"
+	"herald/platforms/signal"
 	"herald/sessions/lock"
 	"herald/sessions/sqlite"
 	"herald/tools/redact"
@@ -120,14 +121,14 @@ func openLog(cfg *config.Config, paths config.Paths, secrets *redact.Redactor) (
 	return zerolog.New(redacting{out, secrets}).With().Timestamp().Logger(), done, nil
 }
 
-// redacting takes secrets out of every line before it is written anywhere.
+// redacting takes secrets out of every line, and the middle out of phone numbers, before it is written anywhere.
 type redacting struct {
 	out     io.Writer
 	secrets *redact.Redactor
 }
 
 func (r redacting) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(r.out, r.secrets.String(string(p))); err != nil {
+	if _, err := io.WriteString(r.out, signal.Mask(r.secrets.String(string(p)))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
