@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"herald/platforms"
 )
 
 // activity is what the Bot Framework posts, as far as we read it. Parts whose form depends on who made them are read
@@ -177,6 +179,8 @@ type outActivity struct {
 	ReplyToID   string          `json:"replyToId,omitempty"`
 	Attachments []outAttachment `json:"attachments,omitempty"`
 	Entities    []any           `json:"entities,omitempty"`
+
+	rows [][]platforms.Button // buttons that are no attachment yet, see single and endStream
 }
 
 type outParty struct {

@@ -2,6 +2,8 @@ package teams
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -121,14 +123,56 @@ func TestPress_StopIsPrompt(t *testing.T) {
 }
 
 func TestCard_Rows(t *testing.T) {
-	require.Nil(t, cardOf(nil))
-	require.Nil(t, cardOf([][]platforms.Button{{}}))
+	require.Nil(t, cardOf("x", nil))
+	require.Nil(t, cardOf("x", [][]platforms.Button{{}}))
 	var row []platforms.Button
 	for range 2*maxActions + 1 {
 		row = append(row, platforms.Button{Label: "x", Data: "y"})
 	}
-	c := cardOf([][]platforms.Button{row}).Content.(card)
+	c := cardOf("", [][]platforms.Button{row}).Content.(card)
 	require.Len(t, c.Body, 3)
 	require.Equal(t, "1.4", c.Version)
 	require.Equal(t, "Action.Execute", c.Body[0].Actions[0].Type)
+}
+
+// Teams has no message of a text with a card beside it: the text stands on the card, code in an element of its own.
+func TestCard_HoldsTheText(t *testing.T) {
+	code := "ls | grep *x*\n\nrm _y_"
+	for text, want := range map[string][]element{
+		"":             nil,
+		"May I?\n- a":  {{Type: "TextBlock", Text: "May I?\n- a", Wrap: true}},
+		"a ``` b":      {{Type: "TextBlock", Text: "a ``` b", Wrap: true}},
+		"```\n```":     nil,
+		"```\nunended": {{Type: "RichTextBlock", Inlines: []textRun{{Type: "TextRun", Text: "unended", Font: "Monospace"}}}},
+		"Run\n```sh\n" + code + "\n```\nnow?": {
+			{Type: "TextBlock", Text: "Run", Wrap: true},
+			{Type: "RichTextBlock", Inlines: []textRun{{Type: "TextRun", Text: code, Font: "Monospace"}}},
+			{Type: "TextBlock", Text: "now?", Wrap: true},
+		},
+	} {
+		require.Equal(t, want, textOnCard(text), text)
+	}
+}
+
+// A question with buttons is one message with an id through all its edits, and pictures come after it.
+func TestSend_ButtonsAreOneMessage(t *testing.T) {
+	r := start(t, teamstest.Options{}, nil)
+	picture := filepath.Join(t.TempDir(), "a.png")
+	require.NoError(t, os.WriteFile(picture, []byte("pixels"), 0o600))
+	asked := r.mustSend(platforms.Outgoing{Address: r.atDM(), Text: text("May I?"), Buttons: yesNo,
+		Attachments: []platforms.Attachment{{Kind: platforms.Image, Name: "a.png", Path: picture}}})
+	require.NotEmpty(t, asked.Message)
+	require.Len(t, asked.More, 1)
+	for _, words := range []string{"May I now?", "And now?"} {
+		r.mustSend(platforms.Outgoing{Address: r.atDM(), Edit: asked.Message, Text: text(words), Buttons: yesNo})
+		seen := r.fake.Visible(r.dm.ID)
+		require.Len(t, seen, 2)
+		require.Equal(t, words, seen[0].CardText)
+		require.Len(t, seen[0].Buttons, 2)
+		require.Equal(t, "a.png", seen[1].Files[0].Name)
+	}
+	r.mustSend(platforms.Outgoing{Address: r.atDM(), Edit: asked.Message, Text: text("Allowed.")})
+	seen := r.fake.Visible(r.dm.ID)
+	require.Equal(t, "Allowed.", seen[0].Text)
+	require.Empty(t, seen[0].Cards)
 }

@@ -49,12 +49,12 @@ func checkOutgoing(out platforms.Outgoing) error {
 	if err := checkButtons(out.Buttons); err != nil {
 		return err
 	}
-	n, limit := len(bodyOf(out.Text)), textLimit
+	n, over := len(bodyOf(out.Text)), 0
 	if len(out.Buttons) > 0 {
-		limit = messageLimit - summaryLimit - sizeOf(cardOf(out.Buttons))
+		over = sizeOf(cardOf(bodyOf(out.Text), out.Buttons)) - (messageLimit - summaryLimit)
 	}
-	if n > min(limit, textLimit) {
-		return &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("the text has %d bytes, Teams takes at most %d here", n, min(limit, textLimit))}
+	if over = max(over, n-textLimit); over > 0 {
+		return &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("the text has %d bytes, Teams takes %d fewer here", n, over)}
 	}
 	return nil
 }
@@ -142,9 +142,11 @@ func (o *outbound) fresh(ctx context.Context) error {
 		return badRequest("the message has neither text nor attachments")
 	}
 	if bodyOf(o.out.Text) != "" || len(o.out.Buttons) > 0 || len(inline) > 0 {
-		if err := o.create(ctx, o.message(inline)); err != nil {
+		act, pictures := o.message(inline).single()
+		if err := o.create(ctx, act); err != nil {
 			return err
 		}
+		o.sendPictures(ctx, pictures, inline)
 	}
 	return o.sendFiles(ctx, rest)
 }
@@ -155,11 +157,35 @@ func (o *outbound) message(inline []file) outActivity {
 	for _, f := range inline {
 		act.Attachments = append(act.Attachments, f.inline())
 	}
-	if card := cardOf(o.out.Buttons); card != nil {
-		act.Attachments = append(act.Attachments, *card)
+	if len(o.out.Buttons) > 0 {
+		act.rows = o.out.Buttons
 		act.Summary = cut(o.out.Text.Plain, summaryLimit)
 	}
 	return act
+}
+
+// single returns the activity as one message of Teams, and the pictures that don't fit into it: beside a card there is
+// neither text nor a picture.
+func (act outActivity) single() (outActivity, []outAttachment) {
+	card := cardOf(act.Text, act.rows)
+	if card == nil {
+		return act, nil
+	}
+	pictures := act.Attachments
+	act.Text, act.TextFormat, act.Attachments = "", "", []outAttachment{*card}
+	return act, pictures
+}
+
+// sendPictures sends the pictures of a message that is a card. What fails is noted: the card is visible already.
+func (o *outbound) sendPictures(ctx context.Context, pictures []outAttachment, inline []file) {
+	if len(pictures) == 0 {
+		return
+	}
+	if err := o.create(ctx, outActivity{Type: "message", Attachments: pictures}); err != nil {
+		for _, f := range inline {
+			o.failed(f, err)
+		}
+	}
 }
 
 // create posts a message that people see, as a reply where one is asked for. A conversation that refuses replies or threads
@@ -268,7 +294,7 @@ func (o *outbound) edit(ctx context.Context) error {
 	files := o.usable()
 	inline, rest := o.split(files)
 	act := o.message(inline)
-	if act.Text == "" && len(act.Attachments) == 0 {
+	if act.Text == "" && len(act.Attachments) == 0 && len(act.rows) == 0 {
 		return badRequest("the edit has no text")
 	}
 	if s := o.a.streams.find(o.chat, string(o.out.Edit)); s != nil {
@@ -279,14 +305,16 @@ func (o *outbound) edit(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := o.update(ctx, act); err != nil {
+	whole, pictures := act.single()
+	if err := o.update(ctx, whole, act); err != nil {
 		return err
 	}
+	o.sendPictures(ctx, pictures, inline)
 	return o.sendFiles(ctx, rest)
 }
 
-// update puts an activity in the place of a message.
-func (o *outbound) update(ctx context.Context, act outActivity) error {
+// update puts an activity in the place of a message. asStream is the same as the end of a stream.
+func (o *outbound) update(ctx context.Context, act, asStream outActivity) error {
 	id := string(o.out.Edit)
 	act.ID = id
 	c, err := o.do(ctx, request{method: http.MethodPut, url: o.activities(id), body: act}, nil, o.out.Interim)
@@ -294,7 +322,7 @@ func (o *outbound) update(ctx context.Context, act outActivity) error {
 		return nil
 	}
 	if err != nil && c != nil && strings.EqualFold(c.code, "ContentStreamNotAllowed") {
-		return o.unfinished(ctx, act, err)
+		return o.unfinished(ctx, asStream, err)
 	}
 	return o.gone(c, err)
 }

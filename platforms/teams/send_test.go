@@ -135,7 +135,7 @@ func TestSend_LimitWithButtons(t *testing.T) {
 	long := strings.Repeat("a", textLimit)
 	_, err := r.send(platforms.Outgoing{Address: r.atDM(), Text: text(long), Buttons: rows})
 	require.Equal(t, platforms.TooLong, sendErrorOf(t, err).Kind)
-	fits := messageLimit - summaryLimit - sizeOf(cardOf(rows))
+	fits := messageLimit - summaryLimit - sizeOf(cardOf("a", rows)) + 1
 	r.mustSend(platforms.Outgoing{Address: r.atDM(), Text: text(long[:fits]), Buttons: rows})
 	require.Len(t, r.fake.Visible(r.dm.ID)[0].Buttons, 8)
 	r.mustSend(platforms.Outgoing{Address: r.atGroup(), Text: text(long), Buttons: rows[:1]})

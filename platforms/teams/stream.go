@@ -175,6 +175,9 @@ func (o *outbound) endStream(ctx context.Context, one *stream, act outActivity) 
 	if !goesOn {
 		act = outActivity{Type: "message", Text: one.text, TextFormat: "markdown"}
 	}
+	if card := cardOf("", act.rows); card != nil { // a stream's end is one message, with a card beside the text
+		act.Attachments = append(act.Attachments, *card)
+	}
 	act.Entities = []any{streamInfo{Type: "streaminfo", ID: one.id, Kind: "final"}}
 	act.ID = ""
 	_, c, err := o.post(ctx, "", act, false)
