@@ -104,6 +104,8 @@ const words = {
     return {
       stream: await refusal(context.sendActivity({ type: 'typing', text: 'A', channelData: info, entities: [{ type: 'streaminfo', ...info }] })),
       long: await refusal(context.sendActivity('x'.repeat(28 * 1024 + 1))),
+      split: (await context.sendActivity({ ...bb.MessageFactory.attachment(card('a card')), text: 'beside' })).id || 'no id',
+      both: await refusal(context.sendActivity('x').then(({ id }) => context.updateActivity({ ...bb.MessageFactory.attachment(card('a card')), text: 'beside', id }))),
       unknown: await refusal(context.updateActivity({ type: 'message', text: 'x', id: '123' })),
     };
   },

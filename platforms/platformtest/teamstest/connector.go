@@ -183,6 +183,9 @@ func (s *Server) place(c *call) (*room, error) {
 	return r, nil
 }
 
+// messageNumber is the form of a message's id. Other activities have other ids.
+var messageNumber = regexp.MustCompile(`^[0-9]+$`)
+
 // receive takes an activity of the bot.
 func (s *Server) receive(r *room, c *call) (int, any, error) {
 	a, err := s.read(c.body)
@@ -195,10 +198,11 @@ func (s *Server) receive(r *room, c *call) (int, any, error) {
 		switch {
 		case r.gone[c.rest[1]]:
 			return 0, nil, refuse(404, "ActivityNotFoundInConversation", wording(404, "ActivityNotFoundInConversation"))
-		case r.Type != Channel || thread != "": // flat, or the thread is named by the conversation
+		case answered == nil && !messageNumber.MatchString(c.rest[1]):
+			// The id of an invoke or of a library's own event: botbuilder answers those, and Teams takes it.
 		case answered == nil:
 			return 0, nil, refuse(404, "ActivityNotFoundInConversation", wording(404, "ActivityNotFoundInConversation"))
-		default:
+		case r.Type == Channel && thread == "":
 			thread = answered.Thread
 		}
 		a.ReplyToID = c.rest[1]
@@ -214,13 +218,68 @@ func (s *Server) receive(r *room, c *call) (int, any, error) {
 		s.act(Act{Verb: "typing", Room: r.ID, Thread: thread, Bot: true})
 		return http.StatusCreated, resource{s.messageID()}, nil
 	case "message":
-		m, err := s.deliver(r, thread, a)
+		return s.say(r, thread, a)
+	}
+	return 0, nil, refuse(400, "BadSyntax", "Unknown activity type")
+}
+
+// say puts an activity into a room: as one message, or as several, and then Teams gives no id.
+func (s *Server) say(r *room, thread string, a *sent) (int, any, error) {
+	parts := a.parts()
+	first := ""
+	for _, part := range parts {
+		m, err := s.deliver(r, thread, part)
 		if err != nil {
 			return 0, nil, err
 		}
-		return http.StatusCreated, resource{m.ID}, nil
+		if first = cmp.Or(first, m.ID); r.Type == Channel {
+			thread = cmp.Or(thread, m.ID)
+		}
 	}
-	return 0, nil, refuse(400, "BadSyntax", "Unknown activity type")
+	if len(parts) > 1 {
+		return http.StatusAccepted, nil, nil
+	}
+	return http.StatusCreated, resource{first}, nil
+}
+
+// parts splits an activity as Teams does: the text with its pictures is one message, and each card one of its own,
+// unless they are laid out as a carousel.
+func (a *sent) parts() []*sent {
+	rest := *a
+	rest.Attachments = nil
+	var cards []attachment
+	for _, x := range a.Attachments {
+		if strings.HasPrefix(strings.ToLower(x.ContentType), "image/") {
+			rest.Attachments = append(rest.Attachments, x)
+		} else {
+			cards = append(cards, x)
+		}
+	}
+	var parts []*sent
+	if rest.Text != "" || len(rest.Attachments) > 0 || len(cards) == 0 {
+		parts = append(parts, &rest)
+	}
+	for i := range cards {
+		one := *a
+		one.Text, one.Attachments = "", cards[i:i+1]
+		if a.AttachmentLayout == "carousel" {
+			one.Attachments = cards
+		}
+		parts = append(parts, &one)
+		if a.AttachmentLayout == "carousel" {
+			break
+		}
+	}
+	return parts
+}
+
+// whole refuses an activity that would be several messages where there can be but one: in an update, and as the first
+// of a new thread.
+func (a *sent) whole() error {
+	if len(a.parts()) > 1 {
+		return refuse(400, "BadSyntax", "Activity resulted into multiple skype activities")
+	}
+	return nil
 }
 
 // read parses and measures an activity.
@@ -273,14 +332,14 @@ func (s *Server) deliver(r *room, thread string, a *sent) (*Message, error) {
 // fill makes a message look as an activity says.
 func (s *Server) fill(r *room, m *Message, a *sent) error {
 	if a.Text == "" && len(a.Attachments) == 0 && a.Summary == "" {
-		return refuse(400, "BadSyntax", "Message must have text or attachments")
+		return refuse(400, "BadSyntax", "Activity must include non empty 'text' field or at least 1 attachment")
 	}
 	look, err := s.look(r, m.ID, a)
 	if err != nil {
 		return err
 	}
-	m.Text, m.Raw, m.Format, m.Alert = a.Text, a.raw, cmp.Or(a.TextFormat, "markdown"), a.ChannelData.Notification.Alert
 	m.Cards, m.Buttons, m.Files, m.CardText = look.cards, look.buttons, look.files, strings.Join(look.texts, "\n")
+	m.Text, m.Raw, m.Format, m.Alert = cmp.Or(a.Text, m.CardText), a.raw, cmp.Or(a.TextFormat, "markdown"), a.ChannelData.Notification.Alert
 	m.Mentioned = nil
 	for _, e := range a.Entities {
 		if e.Type == "mention" && strings.Contains(a.Text, e.Text) {
@@ -316,6 +375,9 @@ func (s *Server) edit(r *room, c *call) (int, any, error) {
 	}
 	a, err := s.read(c.body)
 	if err != nil {
+		return 0, nil, err
+	}
+	if err := a.whole(); err != nil {
 		return 0, nil, err
 	}
 	if m.Streaming {

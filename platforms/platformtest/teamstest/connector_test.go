@@ -119,7 +119,11 @@ func TestConnector_Create(t *testing.T) {
 	require.Equal(t, 201, s.send(r.ID, text("hello")).status)
 	require.Equal(t, 400, s.call("POST", "v3/conversations", map[string]any{"members": []any{map[string]any{"id": "29:x"}}, "tenantId": s.TenantID()}).status)
 
-	team := s.Team("Team", s.u, other)
+	crowd := []User{s.u}
+	for len(crowd) < 50 {
+		crowd = append(crowd, s.AddUser("One More"))
+	}
+	team := s.Team("Team", append(crowd, other)...)
 	r = s.call("POST", "v3/conversations", map[string]any{"isGroup": true, "channelData": map[string]any{"channel": map[string]any{"id": team.ID}}, "activity": text("news")})
 	require.Equal(t, 201, r.status, "%s", r.body)
 	require.Len(t, s.Visible(r.ID), 1)
@@ -139,10 +143,10 @@ func TestConnector_Create(t *testing.T) {
 		Next    string `json:"continuationToken"`
 	}
 	require.NoError(t, json.Unmarshal(s.call("GET", "v3/conversations/"+team.ID+"/pagedmembers?pageSize=1", nil).body, &page))
-	require.Len(t, page.Members, 1)
-	require.NotEmpty(t, page.Next)
+	require.Len(t, page.Members, 50, "a page has at least 50")
+	require.Equal(t, "50", page.Next)
 	page.Next = ""
-	require.NoError(t, json.Unmarshal(s.call("GET", "v3/conversations/"+team.ID+"/pagedmembers?pageSize=1&continuationToken=1", nil).body, &page))
+	require.NoError(t, json.Unmarshal(s.call("GET", "v3/conversations/"+team.ID+"/pagedmembers?pageSize=1&continuationToken=50", nil).body, &page))
 	require.Equal(t, other.AAD, page.Members[0].AAD)
 	require.Empty(t, page.Next)
 }
@@ -248,4 +252,34 @@ func TestGuests(t *testing.T) {
 	require.Equal(t, guest.Tenant, a["channelData"].(map[string]any)["tenant"].(map[string]any)["id"])
 	older := s.do("POST", s.URLs().Base+"/amer/v3/conversations/"+s.Personal(guest).ID+"/activities", text("x"), s.token, nil)
 	require.Equal(t, 201, older.status, "%s", older.body)
+}
+
+// Text and a card are two messages without an id, and can be no update and no beginning of a thread.
+func TestConnector_SplitsTextAndCards(t *testing.T) {
+	s := newStage(t, Options{})
+	both := card(map[string]any{"type": "Action.Execute", "title": "Yes", "verb": "y"})
+	both["text"] = "beside"
+	r := s.send(s.chat.ID, both)
+	require.Equal(t, 202, r.status)
+	require.Empty(t, r.body)
+	seen := s.Visible(s.chat.ID)
+	require.Len(t, seen, 2)
+	require.Equal(t, []string{"beside", "May I?"}, []string{seen[0].Text, seen[1].Text})
+	require.Empty(t, seen[0].Buttons)
+	require.Len(t, seen[1].Buttons, 1)
+	at := "v3/conversations/" + s.chat.ID + "/activities/"
+	r = s.call("PUT", at+seen[0].ID, both)
+	require.Equal(t, 400, r.status)
+	require.Equal(t, "Activity resulted into multiple skype activities", r.Error.Message)
+	require.Equal(t, "beside", s.Visible(s.chat.ID)[0].Text)
+	require.Equal(t, 200, s.call("PUT", at+seen[0].ID, card()).status)
+	require.Equal(t, 200, s.call("PUT", at+seen[1].ID, text("done")).status)
+	team := s.Team("Team", s.u)
+	r = s.call("POST", "v3/conversations", map[string]any{"isGroup": true, "channelData": map[string]any{"channel": map[string]any{"id": team.ID}}, "activity": both})
+	require.Equal(t, 400, r.status)
+	two := map[string]any{"type": "message", "attachments": append(card()["attachments"].([]any), card()["attachments"].([]any)...)}
+	require.Equal(t, 202, s.send(team.ID, two).status)
+	two["attachmentLayout"] = "carousel"
+	require.Equal(t, 201, s.send(team.ID, two).status)
+	require.Len(t, s.Visible(team.ID), 3)
 }

@@ -131,7 +131,6 @@ func (s *Server) Leaks() []string {
 // consentCard reads a file consent card.
 func (s *Server) consentCard(r *room, message string, l *look, x attachment) error {
 	var card struct {
-		Description    string          `json:"description"`
 		SizeInBytes    int64           `json:"sizeInBytes"`
 		AcceptContext  json.RawMessage `json:"acceptContext"`
 		DeclineContext json.RawMessage `json:"declineContext"`
@@ -147,9 +146,6 @@ func (s *Server) consentCard(r *room, message string, l *look, x attachment) err
 	s.consents[r.ID+"/"+message] = &consent{room: r.ID, message: message, name: x.Name, size: card.SizeInBytes, accept: card.AcceptContext, decline: card.DeclineContext}
 	l.cards = append(l.cards, x.Content)
 	l.files = append(l.files, File{Name: x.Name, Awaiting: true})
-	if card.Description != "" {
-		l.texts = append(l.texts, card.Description)
-	}
 	return nil
 }
 

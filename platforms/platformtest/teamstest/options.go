@@ -29,7 +29,8 @@ type Options struct {
 	Attempts int
 	// RetryEvery is the pause between two attempts. 0 is 20 ms.
 	RetryEvery time.Duration
-	// MessageLimit is the most bytes of a message's text, cards and mentions. 0 is 28 KB (28672), Teams' own.
+	// MessageLimit is the most bytes of a message's text, cards and mentions. 0 is 28 KB (28672), what Teams says of
+	// a post; for a bot another page of Teams says 100 KB in UTF-16, and the fake keeps to the smaller.
 	MessageLimit int
 	// StreamEvery is the least time between two chunks of a stream; faster ones get a 429. 0 is one second,
 	// Teams' own. Negative allows any pace.

@@ -12,6 +12,7 @@ import (
 // create is POST v3/conversations: a personal chat, or a new thread of a channel.
 func (s *Server) create(c *call) (int, any, error) {
 	var want struct {
+		Bot         account         `json:"bot"`
 		IsGroup     bool            `json:"isGroup"`
 		TenantID    string          `json:"tenantId"`
 		Members     []account       `json:"members"`
@@ -28,6 +29,8 @@ func (s *Server) create(c *call) (int, any, error) {
 		return s.createThread(want.ChannelData.Channel.ID, want.Activity)
 	}
 	switch {
+	case want.Bot.ID != "" && want.Bot.ID != s.o.AppID && want.Bot.ID != s.BotID():
+		return 0, nil, refuse(400, "BadSyntax", "Incorrect conversation creation parameters: another bot")
 	case want.IsGroup || len(want.Members) != 1:
 		return 0, nil, refuse(400, "BadSyntax", "Incorrect conversation creation parameters: bots can't create group chats")
 	case cmp.Or(want.TenantID, want.ChannelData.Tenant.ID) == "":
@@ -58,6 +61,9 @@ func (s *Server) createThread(channel string, raw json.RawMessage) (int, any, er
 	}
 	a, err := s.read(raw)
 	if err != nil {
+		return 0, nil, err
+	}
+	if err := a.whole(); err != nil {
 		return 0, nil, err
 	}
 	m, err := s.deliver(r, "", a)
@@ -96,7 +102,7 @@ func (s *Server) rosterEntry(u User) member {
 	return member{u.ID, u.Name, given, surname, u.AAD, u.AAD, u.Email, u.Email, u.Tenant, map[bool]string{true: "user", false: "guest"}[u.Tenant == s.o.TenantID]}
 }
 
-// pageSize is how many members a page has when the bot does not say.
+// pageSize is how many members a page has when the bot does not say; it has 50 to 500.
 const pageSize = 200
 
 // members answers members, pagedmembers and members/{id}.
@@ -121,6 +127,7 @@ func (s *Server) members(req *http.Request, r *room, c *call) (int, any, error) 
 	if size <= 0 {
 		size = pageSize
 	}
+	size = min(max(size, 50), 500)
 	from, _ := strconv.Atoi(query.Get("continuationToken"))
 	from = min(max(from, 0), len(list))
 	to := min(from+size, len(list))

@@ -59,7 +59,7 @@ func (s *Server) streamed(r *room, a *sent, info streamInfo) (int, any, error) {
 		s.finishStream(r, "Content stream finished due to exceeded streaming time.")
 		return 0, nil, notAllowed("Content stream finished due to exceeded streaming time.")
 	case kind != "final" && time.Since(st.last) < s.o.StreamEvery:
-		return 0, nil, refuse(http.StatusTooManyRequests, "TooManyRequests", wording(429, "TooManyRequests"))
+		return 0, nil, refuse(http.StatusTooManyRequests, "Throttled", "API calls quota exceeded")
 	case kind != "informative" && !strings.HasPrefix(a.Text, st.text):
 		return 0, nil, notAllowed("Request streamed content should contain the previously streamed content")
 	case kind == "final":

@@ -83,7 +83,7 @@ func (s *Server) politeness(c *call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.violations = append(s.violations, fmt.Sprintf("%s for %s came %s too early", c.on, c.window(), left.Round(time.Millisecond)))
-	p := refuse(http.StatusTooManyRequests, "TooManyRequests", wording(http.StatusTooManyRequests, "TooManyRequests"))
+	p := refuse(http.StatusTooManyRequests, "Throttled", wording(http.StatusTooManyRequests, "Throttled"))
 	p.retryAfter = left
 	return p
 }
@@ -91,7 +91,7 @@ func (s *Server) politeness(c *call) error {
 // usualCode is the connector's code for a status that has but one.
 var usualCode = map[int]string{
 	400: "BadSyntax", 401: "Unauthorized", 403: "Forbidden", 404: "ConversationNotFound", 412: "PreconditionFailed",
-	413: "MessageSizeTooBig", 429: "TooManyRequests", 500: "ServiceError", 502: "ServiceError", 503: "ServiceUnavailable", 504: "GatewayTimeout",
+	413: "MessageSizeTooBig", 429: "Throttled", 500: "ServiceError", 502: "ServiceError", 503: "ServiceUnavailable", 504: "GatewayTimeout",
 }
 
 // wording is what Teams says beside a code (Microsoft's page "Status codes from bot conversational APIs").
@@ -103,11 +103,11 @@ func wording(status int, code string) string {
 		"ConversationBlockedByUser":      "User blocked the conversation with the bot.",
 		"ForbiddenOperationException":    "Bot is not installed in user's personal scope",
 		"NotEnoughPermissions":           "Bot doesn't have permissions to perform this operation.",
-		"ActivityNotFoundInConversation": "Activity not found in conversation.",
+		"ActivityNotFoundInConversation": "Conversation not found.",
 		"ConversationNotFound":           "Conversation not found.",
 		"PreconditionFailed":             "Precondition failed, please try again.",
 		"MessageSizeTooBig":              "Message size too large.",
-		"TooManyRequests":                "API calls quota exceeded! maximum admitted 1 per Second.",
+		"Throttled":                      "Too many requests.",
 		"ServiceError":                   "Unknown error.",
 		"ServiceUnavailable":             "Service is unavailable, please try again.",
 		"GatewayTimeout":                 "The request timed out.",
@@ -130,7 +130,7 @@ func (s *Server) quota(r *room) error {
 	r.sends = slices.DeleteFunc(r.sends, func(at time.Time) bool { return now.Sub(at) > 30*time.Second })
 	for _, q := range quotas {
 		if n := len(r.sends); n >= q.most && now.Sub(r.sends[n-q.most]) < q.within {
-			p := refuse(http.StatusTooManyRequests, "TooManyRequests", wording(http.StatusTooManyRequests, "TooManyRequests"))
+			p := refuse(http.StatusTooManyRequests, "Throttled", wording(http.StatusTooManyRequests, "Throttled"))
 			p.retryAfter = q.within - now.Sub(r.sends[n-q.most])
 			s.windows[r.ID] = now.Add(p.retryAfter)
 			return p

@@ -93,7 +93,8 @@ type Message struct {
 	Thread string // the root, in a channel; a root's own is its ID
 	From   string // "28:…" or "29:…"
 	Bot    bool   // one of the bot's
-	// Text is what people read; Raw is the activity as it came or went.
+	// Text is what people read: the text, or what stands on the cards where there is none. Raw is the activity as it
+	// came or went.
 	Text   string
 	Format string // "markdown", "plain", "xml"
 	Raw    json.RawMessage
