@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 
+	"herald/gateway/command"
 	"herald/gateway/config"
 	"herald/platforms"
 	"herald/platforms/slack"
@@ -26,7 +27,8 @@ func slackAccounts(g *Gateway, cfg *config.Config) ([]*account, error) {
 	}
 	var list []*account
 	for _, a := range adapters {
-		_ = a.SetCommands(context.Background(), g.commands.Infos()) // asks nobody; so that "!stop" works from the first message on
+		// Asks nobody. Here already, so that "!stop" works from the first message on.
+		_ = a.SetCommands(context.Background(), command.New(command.Services{}).Infos())
 		list = append(list, &account{adapter: a, lockName: "slack-bot-token", identity: string(a.Account().ID)})
 	}
 	if len(list) == 0 {
