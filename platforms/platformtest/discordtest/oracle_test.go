@@ -414,3 +414,40 @@ func TestOracle_ObeysRateLimits(t *testing.T) {
 	c.message("send", m{"channel": s.channel, "content": "after the storm"}) // discord.js tries again
 	require.Len(t, s.Visible(s.channel), 10)
 }
+
+func TestOracle_NoticesWhatIsDead(t *testing.T) {
+	s, c := startClient(t, Options{Heartbeat: 400 * time.Millisecond})
+	s.BreakGateway(NoAcks)
+	require.Eventually(t, func() bool { return s.Resumes() > 0 }, 30*time.Second, 5*time.Millisecond)
+	s.Mend(NoAcks)
+	c.do("until", m{"event": "shardResume"}, nil)
+	s.Say(s.channel, "after the silence")
+	require.Equal(t, "after the silence", c.message("next", m{"event": "messageCreate"}).Content)
+
+	s.Forget() // the next resume is refused, and a new session begins
+	require.NoError(t, s.Cut())
+	require.Eventually(t, func() bool { return s.Identifies() == 2 && s.Receivers() == 1 }, 30*time.Second, 5*time.Millisecond)
+	s.Say(s.channel, "in a new session")
+	require.Equal(t, "in a new session", c.message("next", m{"event": "messageCreate"}).Content)
+}
+
+func TestOracle_LoginsThatAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		options Options
+		token   string
+		says    string
+	}{
+		"a wrong token": {Options{}, "MTE.other.token", "invalid token"},
+		"an intent that the portal does not grant": {Options{WithoutIntents: IntentMessageContent}, testToken, "disallowed intents"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, c.options)
+			p := oracle.Start(t, "discord.mjs", "DISCORD_URL="+s.url, "DISCORD_TOKEN="+c.token)
+			p.Expect("started", nil)
+			p.Tell(m{"do": "login"})
+			var failed struct{ Error string }
+			p.Expect("failed", &failed)
+			require.Contains(t, failed.Error, c.says)
+		})
+	}
+}
