@@ -21,7 +21,7 @@ func (g *Gateway) newSignal(cfg *config.Config) (*signal.Adapter, error) {
 	return signal.New(signal.Options{
 		URL: s.HTTPURL, Account: s.Account, IgnoreProxyEnv: !cfg.Gateway.TrustEnv, AllowedChats: s.AllowedChats,
 		RequireMention: s.RequireMention, FreeChats: s.FreeResponseChats, MentionPatterns: s.MentionPatterns,
-		IgnoreAttachments: s.IgnoreAttachments, Reactions: s.Reactions, ReadReceipts: s.ReadReceipts,
+		IgnoreAttachments: s.IgnoreAttachments, Reactions: g.reacts(signal.Platform), ReadReceipts: s.ReadReceipts,
 		Groups: func() []string { return g.cfg().Platforms.Signal.Groups() },
 		Memory: g.memoryOf(number), Log: g.log, Metrics: g.metrics.Adapter(signal.Platform),
 	})

@@ -10,7 +10,6 @@ type Signal struct {
 	Platform
 	HTTPURL           string `yaml:"http_url" default:"http://127.0.0.1:8080" env:"SIGNAL_HTTP_URL" check:"url" doc:"the HTTP interface of signal-cli daemon --http"`
 	Account           string `yaml:"account" env:"SIGNAL_ACCOUNT" check:"text" doc:"our phone number, with + and the country code"`
-	Reactions         bool   `yaml:"reactions" default:"true" env:"SIGNAL_REACTIONS" doc:"show with reactions that a message was seen and how its turn ended"`
 	ReadReceipts      bool   `yaml:"send_read_receipts" default:"false" doc:"tell people that their message was read, once it is being answered"`
 	IgnoreAttachments bool   `yaml:"ignore_attachments" default:"false" doc:"leave the files of people out"`
 }

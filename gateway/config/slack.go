@@ -29,7 +29,6 @@ type Slack struct {
 	Streaming     bool          `yaml:"native_streaming" default:"true" doc:"answers in threads grow by Slack's own streams, where streaming is on; off: by edits"`
 	Prompts       []SlackPrompt `yaml:"suggested_prompts" doc:"suggestions of a new assistant thread, at most 4"`
 	Titles        bool          `yaml:"assistant_thread_titles" default:"true" doc:"name an assistant thread after its first message"`
-	Reactions     bool          `yaml:"reactions" default:"true" env:"SLACK_REACTIONS" doc:"show with reactions that a message was seen and how its turn ended"`
 }
 
 // SlackPrompt is one suggestion of an assistant thread.

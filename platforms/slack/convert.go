@@ -245,7 +245,7 @@ func (a *Adapter) readReaction(ctx context.Context, e innerEvent) (*platforms.Ev
 		Sender: platforms.User{ID: platforms.UserID(e.User), Name: who.name, Username: who.handle, IsBot: who.bot},
 		At:     when(e.EventTS), Addressed: true,
 		Reaction: &platforms.Reaction{MessageID: platforms.MessageID(e.Item.TS), Emoji: unicodeOf(e.Reaction),
-			Removed: e.Type == "reaction_removed", OnOwn: e.ItemUser == me.user},
+			Removed: e.Type == "reaction_removed", OnOwn: e.ItemUser == me.user, Trigger: true},
 	}, ""
 }
 
