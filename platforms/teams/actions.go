@@ -41,7 +41,7 @@ func (a *Adapter) Typing(ctx context.Context, at platforms.Address) error {
 	if err := a.gate.open(t.chat); err != nil {
 		return err
 	}
-	if a.streams.running(t.chat) {
+	if a.streams.running(t.chat, a.s.Clock.Now()) {
 		return nil
 	}
 	_, err = o.act(ctx, request{method: http.MethodPost, url: t.activities(""), body: outActivity{Type: "typing"}})

@@ -4,8 +4,10 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/time/rate"
 
 	"herald/platforms"
 	"herald/platforms/fetch"
@@ -28,6 +30,7 @@ type Adapter struct {
 	streams     streams
 	consents    *consents
 	refused     chan *platforms.StartError // what ends Run
+	turned      rate.Sometimes             // when a call that was turned away is logged
 
 	// taking is held for reading while a webhook call is handled, and for writing once Run ends.
 	taking sync.RWMutex
@@ -54,6 +57,7 @@ func New(o Options) (*Adapter, error) {
 		return nil, err
 	}
 	a := &Adapter{s: s, refused: make(chan *platforms.StartError, 1), presses: presses{open: map[string]*press{}}}
+	a.turned = rate.Sometimes{First: 20, Interval: 10 * time.Second} // anybody can call
 	if a.files, err = fetch.New(s.Fetch); err != nil {
 		return nil, s.setting("download_hosts", err)
 	}
@@ -117,6 +121,10 @@ func (a *Adapter) takeInto(in *intake) {
 // *platforms.StartError when the credentials are refused. No goroutine of it is left behind.
 func (a *Adapter) Run(ctx context.Context, sink platforms.Sink) error {
 	ctx, cancel := context.WithCancel(ctx)
+	select {
+	case <-a.refused: // of an earlier run
+	default:
+	}
 	var work sync.WaitGroup
 	a.takeInto(&intake{ctx, sink, &work})
 	defer func() {

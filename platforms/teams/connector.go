@@ -104,6 +104,25 @@ func (a *Adapter) ask(ctx context.Context, r request, into any) (*call, error) {
 	}
 }
 
+// query is ask for what belongs to no chat: windows that Teams asks for are kept by topic (P8).
+func (a *Adapter) query(ctx context.Context, topic string, r request, into any) error {
+	if err := a.gate.open(topic); err != nil {
+		return err
+	}
+	_, err := a.ask(ctx, r, into)
+	if e := platforms.AsSendError(err); e != nil && e.Kind == platforms.RateLimited {
+		a.gate.close(topic, e.RetryAfter)
+	}
+	return err
+}
+
+// The topics of query.
+const (
+	topicTeams  = "teams"
+	topicCreate = "create"
+	topicGraph  = "graph"
+)
+
 // noToken says what a missing token means for a send: nothing has left. A refused secret ends Run.
 func (a *Adapter) noToken(err error) error {
 	e := &platforms.SendError{Kind: platforms.Transient, Err: err}
@@ -186,12 +205,19 @@ func (c *call) note(resp *http.Response, body []byte) {
 		}
 	}
 	c.code, c.message = cut(c.code, 100), cut(c.message, 300)
-	after := resp.Header.Get("Retry-After")
+	c.retryAfter = waitOf(resp.Header)
+}
+
+// waitOf returns what a Retry-After header asks for, in seconds or as a time; 0 when there is none.
+func waitOf(h http.Header) time.Duration {
+	after := h.Get("Retry-After")
 	if secs, err := strconv.ParseFloat(after, 64); err == nil && secs > 0 && secs < 1e6 {
-		c.retryAfter = time.Duration(secs * float64(time.Second))
-	} else if at, err := http.ParseTime(after); err == nil {
-		c.retryAfter = max(time.Until(at), time.Second)
+		return time.Duration(secs * float64(time.Second))
 	}
+	if at, err := http.ParseTime(after); err == nil {
+		return max(time.Until(at), time.Second)
+	}
+	return 0
 }
 
 // newTransport returns the transport for Microsoft's own servers. It speaks HTTP/1.1, where it is known whether a

@@ -78,7 +78,7 @@ func (a *Adapter) channels(ctx context.Context, r room) ([]platforms.Room, error
 			Name string `json:"name"`
 		} `json:"conversations"`
 	}
-	if _, err := a.ask(ctx, request{method: http.MethodGet, url: a.teamURL(r) + "/conversations"}, &got); err != nil {
+	if err := a.query(ctx, topicTeams, request{method: http.MethodGet, url: a.teamURL(r) + "/conversations"}, &got); err != nil {
 		return nil, err
 	}
 	var out []platforms.Room
@@ -105,7 +105,7 @@ func (a *Adapter) teamURL(r room) string {
 // team asks for a team's name and group.
 func (a *Adapter) team(ctx context.Context, r room) (teamInfo, error) {
 	var team teamInfo
-	_, err := a.ask(ctx, request{method: http.MethodGet, url: a.teamURL(r)}, &team)
+	err := a.query(ctx, topicTeams, request{method: http.MethodGet, url: a.teamURL(r)}, &team)
 	return team, err
 }
 
@@ -142,7 +142,7 @@ func (a *Adapter) Open(ctx context.Context, user platforms.UserID) (platforms.Ad
 		ChannelData map[string]outParty `json:"channelData"`
 	}{outParty{"28:" + a.s.ClientID}, []outParty{{id}}, tenant, false, map[string]outParty{"tenant": {tenant}}}
 	var got created
-	if _, err := a.ask(ctx, request{method: http.MethodPost, url: service + "v3/conversations", body: body}, &got); err != nil {
+	if err := a.query(ctx, topicCreate, request{method: http.MethodPost, url: service + "v3/conversations", body: body}, &got); err != nil {
 		return platforms.Address{}, err
 	}
 	if !chatPattern.MatchString(got.ID) {

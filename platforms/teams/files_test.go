@@ -2,6 +2,7 @@ package teams
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -83,16 +84,37 @@ func TestConsent_Declined(t *testing.T) {
 	require.Empty(t, facts)
 }
 
-// An upload that fails is told, and the file still waits for another try.
+// An upload that fails for good is told in the place of the card.
 func TestConsent_UploadFails(t *testing.T) {
 	r := start(t, teamstest.Options{}, nil)
 	card, _ := r.offer("report.pdf", 100)
-	r.fake.Break(teamstest.Fault{Kind: faults.Status, Status: 500, On: teamstest.Upload})
+	r.fake.Break(teamstest.Fault{Kind: faults.Status, Status: 500, On: teamstest.Upload, Times: -1})
 	r.answer(card, true)
 	r.until("the card says so", func() bool {
 		return r.fake.Visible(r.dm.ID)[0].Text == "report.pdf could not be sent: the upload to OneDrive failed."
 	})
-	require.Len(t, r.waiting(), 1)
+	require.Empty(t, r.waiting())
+}
+
+// Troubles that pass hurt neither the upload nor the card that shows it, and there is one card.
+func TestConsent_UploadInTrouble(t *testing.T) {
+	for _, size := range []int{100, uploadChunk + 100} {
+		for _, kind := range []faults.Kind{faults.Status, faults.ResetBefore, faults.ResetAfter} {
+			t.Run(fmt.Sprint(kind, size), func(t *testing.T) {
+				r := start(t, teamstest.Options{}, nil)
+				card, body := r.offer("report.pdf", size)
+				r.fake.Break(teamstest.Fault{Kind: kind, On: teamstest.Upload})
+				r.fake.Break(teamstest.Fault{Kind: faults.Status, Status: 429, On: teamstest.Send, RetryAfter: 100 * time.Millisecond})
+				r.answer(card, true)
+				r.until("the file is there", func() bool {
+					seen := r.fake.Visible(r.dm.ID)
+					return len(seen) == 1 && len(seen[0].Files) == 1 && seen[0].Files[0].URL != ""
+				})
+				require.True(t, bytes.Equal(body, r.fake.Visible(r.dm.ID)[0].Files[0].Body))
+				require.Empty(t, r.fake.Violations())
+			})
+		}
+	}
 }
 
 // SSRF: an upload address inside the operator's network is refused.

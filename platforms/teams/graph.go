@@ -43,7 +43,7 @@ type graphMessage struct {
 func (a *Adapter) fetchShared(ctx context.Context, address string, limit int64, w io.Writer) error {
 	var item driveItem
 	share := "u!" + base64.RawURLEncoding.EncodeToString([]byte(address))
-	if _, err := a.ask(ctx, request{method: http.MethodGet, url: a.s.GraphURL + "/v1.0/shares/" + share + "/driveItem", graph: true}, &item); err != nil {
+	if err := a.query(ctx, topicGraph, request{method: http.MethodGet, url: a.s.GraphURL + "/v1.0/shares/" + share + "/driveItem", graph: true}, &item); err != nil {
 		return err
 	}
 	if item.DownloadURL == "" {
@@ -112,7 +112,7 @@ func (a *Adapter) graphMessage(ctx context.Context, r ref) (graphMessage, error)
 		}
 		path += url.PathEscape(r.Message)
 	}
-	_, err = a.ask(ctx, request{method: http.MethodGet, url: a.s.GraphURL + path, graph: true}, &m)
+	err = a.query(ctx, topicGraph, request{method: http.MethodGet, url: a.s.GraphURL + path, graph: true}, &m)
 	return m, err
 }
 
@@ -177,7 +177,11 @@ func (a *Adapter) put(ctx context.Context, f file) (driveItem, error) {
 		if resp.StatusCode == http.StatusUnauthorized {
 			a.graphTokens.drop(token)
 		}
-		return item, &platforms.SendError{Kind: platforms.Forbidden, Err: fmt.Errorf("an upload was answered %d by Microsoft Graph (platforms.teams.graph_site)", resp.StatusCode)}
+		kind := platforms.Forbidden
+		if resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests {
+			kind = platforms.Transient
+		}
+		return item, &platforms.SendError{Kind: kind, Err: fmt.Errorf("an upload was answered %d by Microsoft Graph (platforms.teams.graph_site)", resp.StatusCode)}
 	}
 	if err != nil || json.Unmarshal(answer, &item) != nil || item.WebURL == "" {
 		return item, &platforms.SendError{Kind: platforms.Transient, Err: errGarbled}

@@ -67,10 +67,7 @@ func (k *keySet) find(ctx context.Context, id string) (signingKey, error) {
 		return key, nil
 	}
 	if !k.asks.AllowN(k.clock.Now(), 1) {
-		if k.fresh() {
-			return signingKey{}, errUnknownKey
-		}
-		return signingKey{}, errKeysAway
+		return signingKey{}, errKeysAway // it may be a new key: the call is to come again
 	}
 	if err := k.refresh(ctx); err != nil {
 		return signingKey{}, err

@@ -200,7 +200,7 @@ func (a *Adapter) roomOf(act *activity) room {
 // Ids from outside that become part of an address.
 var (
 	chatPattern    = regexp.MustCompile(`^[A-Za-z0-9:@._=-]{1,400}$`)
-	messagePattern = regexp.MustCompile(`^[A-Za-z0-9:._|-]{1,300}$`)
+	messagePattern = regexp.MustCompile(`^[A-Za-z0-9:._|-]{1,100}$`)
 )
 
 // guessType returns the type of a conversation that nothing is remembered of, by the form of its id.

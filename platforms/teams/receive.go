@@ -68,10 +68,14 @@ func (a *Adapter) turnAway(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	a.s.Metrics.Polled("auth")
-	a.s.Log.Warn().Str("remote", r.RemoteAddr).Int("status", why.status).Str("reason", a.scrub(why.reason)).Msg("a webhook call was refused")
+	a.turned.Do(func() {
+		a.s.Log.Warn().Str("remote", r.RemoteAddr).Int("status", why.status).Str("reason", a.scrub(why.reason)).Msg("a webhook call was refused")
+	})
 	switch why.status {
 	case http.StatusServiceUnavailable:
-		a.health.set("deaf", why.reason)
+		if !a.keys.fresh() {
+			a.health.set("deaf", a.scrub(why.reason))
+		}
 		w.Header().Set("Retry-After", retryAfter)
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")

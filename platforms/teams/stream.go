@@ -25,6 +25,9 @@ type streams struct {
 // streamPace is the least time between two states of a stream: Teams takes one in a second.
 const streamPace = time.Second
 
+// streamQuiet is after how long without a new state a stream is no sign of life any more.
+const streamQuiet = 5 * time.Second
+
 // maxDenied bounds how many chats without streams are remembered.
 const maxDenied = 1000
 
@@ -33,6 +36,7 @@ type stream struct {
 	chat, id string
 	begun    time.Time
 
+	touched  time.Time  // guarded by streams.mu
 	turn     sync.Mutex // one request at a time
 	last     time.Time
 	sequence int
@@ -83,11 +87,19 @@ func (s *streams) deny(chat string) {
 	s.denied[chat] = true
 }
 
-// running reports whether a stream shows already that an answer is being made.
-func (s *streams) running(chat string) bool {
+// running reports whether a stream shows already that an answer is being made: one that was continued lately.
+func (s *streams) running(chat string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.live[chat] != nil
+	one := s.live[chat]
+	return one != nil && now.Sub(one.touched) < streamQuiet
+}
+
+// touch notes that a stream goes on.
+func (s *streams) touch(one *stream, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one.touched = now
 }
 
 // streamable reports whether a message is the beginning of an answer that can be a stream.
@@ -101,7 +113,7 @@ func (o *outbound) streamable() bool {
 func (o *outbound) beginStream(ctx context.Context) error {
 	text := bodyOf(o.out.Text)
 	now := o.a.s.Clock.Now()
-	one := &stream{chat: o.chat, begun: now, last: now, sequence: 1, text: text}
+	one := &stream{chat: o.chat, begun: now, last: now, touched: now, sequence: 1, text: text}
 	act := outActivity{Type: "typing", Text: text, TextFormat: "markdown",
 		Entities: []any{streamInfo{Type: "streaminfo", Kind: "streaming", Sequence: 1}}}
 	id, c, err := o.post(ctx, "", act, false)
@@ -153,6 +165,7 @@ func (o *outbound) continueStream(ctx context.Context, one *stream, act outActiv
 		return true, tooSoon(streamPace-o.a.s.Clock.Now().Sub(one.last), errPace)
 	}
 	one.last = o.a.s.Clock.Now()
+	o.a.streams.touch(one, one.last)
 	next := outActivity{Type: "typing", Text: act.Text, TextFormat: "markdown",
 		Entities: []any{streamInfo{Type: "streaminfo", ID: one.id, Kind: "streaming", Sequence: one.sequence + 1}}}
 	_, c, err := o.post(ctx, "", next, true)

@@ -29,8 +29,9 @@ type tokens struct {
 	config clientcredentials.Config
 	turn   chan struct{} // held while a token is fetched
 
-	mu   sync.Mutex
-	last *oauth2.Token
+	mu     sync.Mutex
+	last   *oauth2.Token
+	closed time.Time // until when the login server asked to wait
 }
 
 func newTokens(s *settings, client *http.Client, scope string) *tokens {
@@ -55,11 +56,15 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	if token := t.kept(); token != "" { // somebody else has fetched it
 		return token, nil
 	}
+	begun := t.s.Clock.Now()
+	if d := t.window().Sub(begun); d > 0 {
+		return "", fmt.Errorf("the login server asked to wait %s more", d.Round(time.Second))
+	}
 	ctx, cancel := context.WithTimeout(ctx, t.s.ConnectTimeout)
 	defer cancel()
-	begun := t.s.Clock.Now()
 	token, err := t.config.Token(context.WithValue(ctx, oauth2.HTTPClient, t.http))
 	if err != nil {
+		t.close(err)
 		return "", t.explain(err)
 	}
 	// The library counts with the system's clock.
@@ -81,6 +86,25 @@ func (t *tokens) kept() string {
 		return ""
 	}
 	return t.last.AccessToken
+}
+
+func (t *tokens) window() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closed
+}
+
+// close notes how long the login server asks to wait, if it does (P8).
+func (t *tokens) close(err error) {
+	var re *oauth2.RetrieveError
+	if !errors.As(err, &re) || re.Response == nil {
+		return
+	}
+	if d := waitOf(re.Response.Header); d > 0 {
+		t.mu.Lock()
+		t.closed = t.s.Clock.Now().Add(d)
+		t.mu.Unlock()
+	}
 }
 
 // drop forgets a token that a server has refused.

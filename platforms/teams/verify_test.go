@@ -43,7 +43,9 @@ func TestVerify_KeyRotation(t *testing.T) {
 		r.fake.RotateKeys(false)
 		r.fake.Say(r.dm.ID, "after a rotation")
 		r.events(i + 1)
-		require.Equal(t, http.StatusUnauthorized, r.fake.Forge(teamstest.Post{Room: r.dm.ID, Text: "old"}, teamstest.RetiredKey).Status)
+		old := r.fake.Forge(teamstest.Post{Room: r.dm.ID, Text: "old"}, teamstest.RetiredKey)
+		require.Contains(t, []int{http.StatusUnauthorized, http.StatusServiceUnavailable}, old.Status)
+		require.Len(t, r.sink.Offered(), i+1)
 	}
 }
 
@@ -52,8 +54,11 @@ func TestVerify_UnknownKeysAskSeldom(t *testing.T) {
 	r := start(t, teamstest.Options{}, func(o *Options) { o.KeyRefresh, o.KeyMaxAge = time.Hour, 24*time.Hour })
 	before := r.fake.Calls(teamstest.Keys)
 	for range 50 {
-		require.Equal(t, http.StatusUnauthorized, r.fake.Forge(teamstest.Post{Room: r.dm.ID, Text: "x"}, teamstest.UnknownKey).Status)
+		got := r.fake.Forge(teamstest.Post{Room: r.dm.ID, Text: "x"}, teamstest.UnknownKey).Status
+		require.Contains(t, []int{http.StatusUnauthorized, http.StatusServiceUnavailable}, got)
 	}
+	require.Empty(t, r.sink.Offered())
+	require.True(t, r.a.Health().Inbound, "a forger must not be able to make the adapter deaf")
 	require.LessOrEqual(t, r.fake.Calls(teamstest.Keys)-before, askBurst+1)
 }
 
