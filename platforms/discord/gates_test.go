@@ -12,7 +12,9 @@ import (
 // The gates of spec gateway 2.4, in their precedence, on what the gateway tells.
 func TestAdapter_WhereItAnswers(t *testing.T) {
 	yes, no := true, false
-	mention := func(w *world) discordtest.Post { return discordtest.Post{Channel: w.channel, Text: "hello", MentionBot: true} }
+	mention := func(w *world) discordtest.Post {
+		return discordtest.Post{Channel: w.channel, Text: "hello", MentionBot: true}
+	}
 	plain := func(w *world) discordtest.Post { return discordtest.Post{Channel: w.channel, Text: "hello"} }
 	inThread := func(w *world) discordtest.Post { return discordtest.Post{Channel: w.thread, Text: "hello"} }
 	with := func(p func(*world) discordtest.Post, change func(*world, *discordtest.Post)) func(*world) discordtest.Post {

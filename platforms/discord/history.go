@@ -2,7 +2,9 @@ package discord
 
 import (
 	"context"
+	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/bwmarrin/discordgo"
 
@@ -19,7 +21,10 @@ func (a *Adapter) History(ctx context.Context, at platforms.Address, before plat
 	if limit <= 0 {
 		return nil, nil
 	}
-	channel := a.threads.there(ctx, at)
+	channel := string(at.Chat)
+	if at.Thread != "" {
+		channel = string(at.Thread)
+	}
 	page, err := a.messages(ctx, channel, string(before), limit)
 	if codeOf(err) == discordgo.ErrCodeUnknownChannel && at.Thread != "" {
 		return nil, nil // it was not opened yet
@@ -28,6 +33,11 @@ func (a *Adapter) History(ctx context.Context, at platforms.Address, before plat
 		return nil, err
 	}
 	slices.Reverse(page)
+	if len(page) < limit {
+		if page, err = a.withRoot(ctx, at, page); err != nil {
+			return nil, err
+		}
+	}
 	me := a.me()
 	var said []platforms.Said
 	for i := range page {
@@ -41,7 +51,7 @@ func (a *Adapter) History(ctx context.Context, at platforms.Address, before plat
 		text := a.textOf(m, me)
 		for _, part := range []string{describe(m), filesIn(m)} {
 			if part != "" {
-				text += "\n" + part
+				text = strings.TrimSpace(text + "\n" + part)
 			}
 		}
 		if text == "" {
@@ -54,6 +64,32 @@ func (a *Adapter) History(ctx context.Context, at platforms.Address, before plat
 	return said, nil
 }
 
+// withRoot puts the message that a thread hangs on before the thread's own, where they do not begin with it.
+func (a *Adapter) withRoot(ctx context.Context, at platforms.Address, page []message) ([]message, error) {
+	if at.Thread == "" || a.inForum(at) {
+		return page, nil
+	}
+	if len(page) > 0 && page[0].Type == discordgo.MessageTypeThreadStarterMessage {
+		if page[0].Referenced != nil {
+			return page, nil
+		}
+		page = page[1:]
+	}
+	parent, root := string(at.Chat), string(at.Thread)
+	var m message
+	err := a.do(ctx, call{
+		method: http.MethodGet, route: "/channels/{channel}/messages/{message}", major: parent,
+		path: "/channels/" + parent + "/messages/" + root,
+	}, &m)
+	switch {
+	case err == nil:
+		return append([]message{m}, page...), nil
+	case statusOf(err) >= 400 && statusOf(err) < 500 && !isKind(err, platforms.RateLimited):
+		return page, nil // it hangs on none
+	}
+	return nil, err
+}
+
 // filesIn names the files of a message, for people.
 func filesIn(m *message) string {
 	out := ""
@@ -62,5 +98,5 @@ func filesIn(m *message) string {
 			out += "[" + platforms.SafeName(f.Filename) + "] "
 		}
 	}
-	return out
+	return strings.TrimSpace(out)
 }

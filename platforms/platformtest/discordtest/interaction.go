@@ -309,7 +309,7 @@ func (d *Discord) followup(c *call) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if m := i.reply; m != nil && m.flags&flagLoading != 0 {
+	if m := i.reply; m != nil && m.flags&flagLoading != 0 && m.channel.messages[m.id] == m {
 		if err := d.edit(m, dr); err != nil {
 			return 0, nil, err
 		}
