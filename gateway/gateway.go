@@ -83,6 +83,7 @@ type Gateway struct {
 	http      *http.Server
 
 	wg   sync.WaitGroup
+	life context.Context // of Run, for work that a page has begun
 	stop context.CancelFunc
 }
 
@@ -217,7 +218,7 @@ func (g *Gateway) URL() string { return "http://" + g.listener.Addr().String() +
 func (g *Gateway) Run(ctx context.Context) error {
 	defer g.close()
 	run, stop := context.WithCancel(context.Background())
-	g.stop = stop
+	g.life, g.stop = run, stop
 	defer stop()
 	for _, w := range g.gate.Warnings(g.accounts.trusted()...) {
 		g.log.Warn().Msg(w)

@@ -150,16 +150,21 @@ func (l *listener) probe(ctx context.Context) error {
 // foreign names a server that is no daemon. Waiting can't turn it into one when it is the other known program.
 func (l *listener) foreign(ctx context.Context, status int) error {
 	a := l.a
-	about, body, err := a.rpc.get(ctx, "/v1/about", 64<<10)
-	var shown struct {
-		Versions []string `json:"versions"`
-	}
-	if err == nil && about == http.StatusOK && json.Unmarshal(body, &shown) == nil && len(shown.Versions) > 0 {
+	if a.rpc.isWrapper(ctx) {
 		e := a.s.setting("http_url", fmt.Errorf(sayWrapper, a.s.URL))
 		e.Hint = "run signal-cli itself: signal-cli -a ACCOUNT daemon --http 127.0.0.1:8080, and point SIGNAL_HTTP_URL at it"
 		return e
 	}
 	return &trouble{state: "reconnecting", detail: fmt.Sprintf(sayNoDaemon, a.s.URL, status), count: "http"}
+}
+
+// isWrapper reports whether the server is the other known program.
+func (c *Client) isWrapper(ctx context.Context) bool {
+	status, body, err := c.get(ctx, "/v1/about", 64<<10)
+	var shown struct {
+		Versions []string `json:"versions"`
+	}
+	return err == nil && status == http.StatusOK && json.Unmarshal(body, &shown) == nil && len(shown.Versions) > 0
 }
 
 // open asks for the stream.

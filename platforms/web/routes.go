@@ -83,6 +83,24 @@ func (a *Adapter) member(next http.HandlerFunc) http.Handler {
 	}, false)
 }
 
+// Behind returns next behind the door of the chat page, for other pages of Herald's: host, origin, and session or
+// token are checked. Who has no session and opens a page in a tab is sent to the chat page to log in.
+func (a *Adapter) Behind(next http.Handler) http.Handler {
+	return a.guard(func(w http.ResponseWriter, r *http.Request) {
+		ok, wait := a.door.admitted(r)
+		switch {
+		case wait > 0:
+			a.tooMany(w, r, wait)
+		case ok:
+			next.ServeHTTP(w, r)
+		case r.Method == http.MethodGet && r.Header.Get("Authorization") == "":
+			http.Redirect(w, r, "/", http.StatusSeeOther)
+		default:
+			a.fail(w, r, http.StatusUnauthorized, "login", "Log in first.")
+		}
+	}, true)
+}
+
 // refuse logs and answers a request that should not have come (P7).
 func (a *Adapter) refuse(w http.ResponseWriter, r *http.Request, status int, code string, err error) {
 	a.log.Warn().Str("remote", r.RemoteAddr).Str("method", r.Method).Str("path", r.URL.Path).Err(err).Msg("web request refused")

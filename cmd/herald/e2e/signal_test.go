@@ -1,8 +1,10 @@
 package e2e_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -284,4 +286,137 @@ func TestSignal_ReadyIsTruthful(t *testing.T) {
 	require.NoError(t, h.fake.Open())
 	h.write("", "what is 6 times 7?")
 	h.sees(signalAnn, "= 42")
+}
+
+var linkURI = regexp.MustCompile(`sgnl://linkdevice\?\S+`)
+
+// herald signal link shows a code, takes another one when nobody scans the first in time, and says what to set.
+func TestSignal_LinkOnTheCommandLine(t *testing.T) {
+	fake := signaltest.New(signaltest.Options{Multi: true, Unlinked: true, LinkTime: time.Second})
+	url, err := fake.Start()
+	require.NoError(t, err)
+	t.Cleanup(fake.Close)
+	p := newPlace(t)
+	p.env = append(p.env, "SIGNAL_HTTP_URL="+url)
+	cmd := p.command("signal", "link", "--name", "Kitchen")
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	links := make(chan string, 8)
+	text := make(chan string, 1)
+	go func() {
+		defer close(links)
+		var all strings.Builder
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			fmt.Fprintln(&all, lines.Text())
+			if uri := linkURI.FindString(lines.Text()); uri != "" {
+				links <- uri
+			}
+		}
+		text <- all.String()
+	}()
+	first := <-links
+	second := <-links // the first was not scanned
+	require.NotEqual(t, first, second)
+	_, ok := fake.Scan(first)
+	require.False(t, ok, "an old code is over")
+	var device string
+	require.Eventually(t, func() bool {
+		device, ok = fake.Scan(second)
+		return ok
+	}, patience, 5*time.Millisecond)
+	require.Equal(t, "Kitchen", device)
+	shown := <-text
+	require.NoError(t, cmd.Wait())
+	require.Contains(t, shown, "▀")
+	require.Contains(t, shown, "SIGNAL_ACCOUNT=+15550000001")
+	_, err = os.Stat(p.home)
+	require.ErrorIs(t, err, os.ErrNotExist, "linking needs no home")
+
+	for _, c := range []struct {
+		o    signaltest.Options
+		want string
+	}{
+		{signaltest.Options{}, "serves one account only"},
+		{signaltest.Options{Kind: signaltest.RESTWrapper}, "signal-cli-rest-api"},
+	} {
+		other := signaltest.New(c.o)
+		url, err := other.Start()
+		require.NoError(t, err)
+		t.Cleanup(other.Close)
+		r := p.herald("signal", "link", "--url", url)
+		require.Equal(t, 1, r.code)
+		require.Contains(t, r.err, c.want)
+	}
+	r := p.herald("signal", "link", "--url", "http://127.0.0.1:1")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.err, "signal-cli does not answer at http://127.0.0.1:1")
+}
+
+// The page does the same behind the door of the browser chat, and the account that waited for it comes up by itself.
+func TestSignal_LinkOnThePage(t *testing.T) {
+	fake := signaltest.New(signaltest.Options{Multi: true, Unlinked: true, Comments: time.Second})
+	url, err := fake.Start()
+	require.NoError(t, err)
+	t.Cleanup(fake.Close)
+	fake.AddPerson(signaltest.Person{Number: signalAnn, UUID: signalAnnID, Name: "Ann"})
+	p := newPlace(t)
+	p.env = append(p.env, "SIGNAL_HTTP_URL="+url, "SIGNAL_ACCOUNT=+15550000001", "SIGNAL_ALLOWED_USERS="+signalAnn)
+	d := p.run()
+	d.until("status says what to do", func() bool { return strings.Contains(d.herald("status").out, "herald signal link") })
+	_, page := d.get("/signal/link")
+	require.Contains(t, page, "Show a code")
+	resp, err := http.Post(d.address()+"signal/link", "application/x-www-form-urlencoded", nil)
+	require.NoError(t, err)
+	_ = resp.Body.Close()
+	d.until("the page shows a code", func() bool {
+		_, page = d.get("/signal/link")
+		return strings.Contains(page, "<svg ")
+	})
+	require.NotContains(t, page, "<script")
+	require.NotContains(t, page, "sgnl://", "the code alone is enough")
+	var links []string
+	d.until("the phone scans it", func() bool {
+		links = fake.Links()
+		for _, uri := range links {
+			if _, ok := fake.Scan(uri); ok {
+				return true
+			}
+		}
+		return false
+	})
+	d.until("the page says so", func() bool {
+		_, page = d.get("/signal/link")
+		return strings.Contains(page, "Linking is done") && strings.Contains(page, "Herald uses this account")
+	})
+	fake.Write(signaltest.Post{From: signalAnn, Text: "what is 6 times 7?"})
+	d.until("it answers", func() bool {
+		all := fake.Visible(signalAnn)
+		return len(all) > 0 && strings.Contains(all[0].Text, "= 42")
+	})
+	require.NotContains(t, d.log(), "sgnl://")
+
+	req, err := http.NewRequest(http.MethodPost, d.address()+"signal/link", nil)
+	require.NoError(t, err)
+	req.Header.Set("Origin", "https://evil.example")
+	resp, err = http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	_ = resp.Body.Close()
+	require.Equal(t, http.StatusForbidden, resp.StatusCode)
+}
+
+// With a password nobody sees the code without it.
+func TestSignal_LinkPageIsBehindTheDoor(t *testing.T) {
+	p := newPlace(t)
+	d := p.run("--set", "http.password=a-long-password-of-ours")
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Get(d.address() + "signal/link")
+	require.NoError(t, err)
+	_ = resp.Body.Close()
+	require.Equal(t, http.StatusSeeOther, resp.StatusCode)
+	resp, err = client.Post(d.address()+"signal/link", "", nil)
+	require.NoError(t, err)
+	_ = resp.Body.Close()
+	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
 }

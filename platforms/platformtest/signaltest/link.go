@@ -52,6 +52,17 @@ func (s *Server) finishLink(r *http.Request, p Params) (any, error) {
 	}
 }
 
+// Links returns the links that were made and not scanned.
+func (s *Server) Links() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]string, 0, len(s.links))
+	for uri := range s.links {
+		out = append(out, uri)
+	}
+	return out
+}
+
 // Scan is the phone that scans the code of a link: the daemon has the account from then on. It returns the name of the
 // device, and false for a link that is unknown, over, or not waited for.
 func (s *Server) Scan(uri string) (device string, ok bool) {
