@@ -185,7 +185,10 @@ func (a *Adapter) serverFor(ctx context.Context, id string) (server, error) {
 // uploadLimit returns how many bytes one file may have in a place, by the boosts of its guild.
 func (a *Adapter) uploadLimit(ctx context.Context, channel string) int64 {
 	p, ok := a.rooms.get(channel)
-	if !ok || p.guild == "" {
+	if !ok {
+		p, _ = a.look(ctx, channel)
+	}
+	if p.guild == "" {
 		return freeUpload
 	}
 	s, err := a.serverFor(ctx, p.guild)

@@ -33,8 +33,9 @@ func fileName(at platforms.Attachment) string {
 }
 
 // usable sorts out files that can't be sent and notes why.
-func (o *outbound) usable(limit int64) []file {
+func (o *outbound) usable(ctx context.Context, channel string) []file {
 	var files []file
+	limit := int64(0) // asked for only when a file is larger than what every place takes
 	for _, at := range o.out.Attachments {
 		info, err := os.Stat(at.Path)
 		switch {
@@ -42,7 +43,7 @@ func (o *outbound) usable(limit int64) []file {
 			o.note(at, "the file does not exist")
 		case err != nil || !info.Mode().IsRegular():
 			o.note(at, "it is no readable file")
-		case info.Size() > limit:
+		case info.Size() > freeUpload && info.Size() > o.limit(ctx, channel, &limit):
 			o.note(at, fmt.Sprintf("it has %s, Discord takes at most %s here", megabytes(info.Size()), megabytes(limit)))
 		default:
 			files = append(files, file{Attachment: at, name: fileName(at), size: info.Size()})
@@ -51,10 +52,18 @@ func (o *outbound) usable(limit int64) []file {
 	return files
 }
 
+// limit returns the largest file that a place takes, asked for once.
+func (o *outbound) limit(ctx context.Context, channel string, known *int64) int64 {
+	if *known == 0 {
+		*known = o.a.uploadLimit(ctx, channel)
+	}
+	return *known
+}
+
 // withFiles sends the text with the first files, and the others after it, ten to a message. What Discord finds too
 // large becomes a note.
 func (o *outbound) withFiles(ctx context.Context, channel string, send func(ctx context.Context, text string, files []file) error) error {
-	files := o.usable(o.a.uploadLimit(ctx, channel))
+	files := o.usable(ctx, channel)
 	text := o.text
 	for _, f := range files {
 		if f.Caption != "" && text == "" {
