@@ -18,10 +18,10 @@ type file struct {
 	platforms.Attachment
 	name string
 	size int64
-	body []byte // of a picture that is sent within the message
+	body []byte // of a picture that Teams shows in the chat itself
 }
 
-// inline returns the picture as part of the message.
+// inline returns the picture as an attachment that holds it.
 func (f file) inline() outAttachment {
 	mime := pictureType(f.name)
 	return outAttachment{ContentType: mime, Name: f.name, ContentURL: "data:" + mime + ";base64," + base64.StdEncoding.EncodeToString(f.body)}
@@ -56,7 +56,7 @@ func (o *outbound) usable() []file {
 	return files
 }
 
-// split takes the pictures that fit into the message itself, in order and as long as there is room, from the other files.
+// split takes the pictures that can be shown in the chat itself, in order and as long as there is room, from the other files.
 func (o *outbound) split(files []file) (inline, rest []file) {
 	room := int64(inlineLimit)
 	for _, f := range files {

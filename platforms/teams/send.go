@@ -142,11 +142,15 @@ func (o *outbound) fresh(ctx context.Context) error {
 		return badRequest("the message has neither text nor attachments")
 	}
 	if bodyOf(o.out.Text) != "" || len(o.out.Buttons) > 0 || len(inline) > 0 {
-		act, pictures := o.message(inline).single()
-		if err := o.create(ctx, act); err != nil {
+		act := o.message(inline).single()
+		if act.Text != "" || len(act.Attachments) > 0 {
+			if err := o.create(ctx, act); err != nil {
+				return err
+			}
+		}
+		if err := o.sendPictures(ctx, inline); err != nil {
 			return err
 		}
-		o.sendPictures(ctx, pictures, inline)
 	}
 	return o.sendFiles(ctx, rest)
 }
@@ -164,28 +168,28 @@ func (o *outbound) message(inline []file) outActivity {
 	return act
 }
 
-// single returns the activity as one message of Teams, and the pictures that don't fit into it: beside a card there is
-// neither text nor a picture.
-func (act outActivity) single() (outActivity, []outAttachment) {
-	card := cardOf(act.Text, act.rows)
-	if card == nil {
-		return act, nil
+// single returns what can be one message of Teams: a text, or a card with the text on it. Pictures are messages of their
+// own.
+func (act outActivity) single() outActivity {
+	act.Attachments = nil
+	if card := cardOf(act.Text, act.rows); card != nil {
+		act.Text, act.TextFormat, act.Attachments = "", "", []outAttachment{*card}
 	}
-	pictures := act.Attachments
-	act.Text, act.TextFormat, act.Attachments = "", "", []outAttachment{*card}
-	return act, pictures
+	return act
 }
 
-// sendPictures sends the pictures of a message that is a card. What fails is noted: the card is visible already.
-func (o *outbound) sendPictures(ctx context.Context, pictures []outAttachment, inline []file) {
-	if len(pictures) == 0 {
-		return
-	}
-	if err := o.create(ctx, outActivity{Type: "message", Attachments: pictures}); err != nil {
-		for _, f := range inline {
+// sendPictures sends pictures, a message each: of several in one Teams gives no id.
+func (o *outbound) sendPictures(ctx context.Context, inline []file) error {
+	for _, f := range inline {
+		err := o.create(ctx, outActivity{Type: "message", Attachments: []outAttachment{f.inline()}})
+		if err != nil && !o.some {
+			return err
+		}
+		if err != nil {
 			o.failed(f, err)
 		}
 	}
+	return nil
 }
 
 // create posts a message that people see, as a reply where one is asked for. A conversation that refuses replies or threads
@@ -305,11 +309,16 @@ func (o *outbound) edit(ctx context.Context) error {
 			return err
 		}
 	}
-	whole, pictures := act.single()
+	whole := act.single()
+	if whole.Text == "" && len(whole.Attachments) == 0 { // the first picture takes the message's place
+		whole.Attachments, inline = act.Attachments[:1], inline[1:]
+	}
 	if err := o.update(ctx, whole, act); err != nil {
 		return err
 	}
-	o.sendPictures(ctx, pictures, inline)
+	if err := o.sendPictures(ctx, inline); err != nil {
+		return err
+	}
 	return o.sendFiles(ctx, rest)
 }
 

@@ -185,7 +185,7 @@ func TestRooms_Bounded(t *testing.T) {
 	require.Equal(t, len(facts), len(rooms.all))
 }
 
-// Pictures stand in the message; what is too big, of another kind or gone is asked for or noted.
+// Pictures follow the text; what is too big, of another kind or gone is asked for or noted.
 func TestSend_Files(t *testing.T) {
 	r := start(t, teamstest.Options{}, nil)
 	dir := t.TempDir()
@@ -200,10 +200,11 @@ func TestSend_Files(t *testing.T) {
 	as.AsDocument = true
 	receipt := r.mustSend(platforms.Outgoing{Address: r.atDM(), Text: text("look"), Attachments: []platforms.Attachment{small, big, empty, webp, as}})
 	seen := r.fake.Visible(r.dm.ID)
-	require.Len(t, seen, 4, "the text with the small picture, and three cards")
-	require.True(t, seen[0].Files[0].Inline)
-	require.True(t, seen[1].Files[0].Awaiting)
-	require.Len(t, receipt.More, 3)
+	require.Len(t, seen, 5, "the text, the small picture, and three cards")
+	require.Equal(t, seen[0].ID, string(receipt.Message))
+	require.True(t, seen[1].Files[0].Inline)
+	require.True(t, seen[2].Files[0].Awaiting)
+	require.Len(t, receipt.More, 4)
 	require.Equal(t, []string{"empty.png was not sent: the file is empty."}, receipt.Notes)
 
 	receipt = r.mustSend(platforms.Outgoing{Address: r.atThread(), Attachments: []platforms.Attachment{small, big}})

@@ -242,33 +242,23 @@ func (s *Server) say(r *room, thread string, a *sent) (int, any, error) {
 	return http.StatusCreated, resource{first}, nil
 }
 
-// parts splits an activity as Teams does: the text with its pictures is one message, and each card one of its own,
-// unless they are laid out as a carousel.
+// parts splits an activity as Teams does: the text is one message, and each card or picture one of its own, unless
+// they are laid out as a carousel. (That pictures are split off too is told of Teams, not documented.)
 func (a *sent) parts() []*sent {
-	rest := *a
-	rest.Attachments = nil
-	var cards []attachment
-	for _, x := range a.Attachments {
-		if strings.HasPrefix(strings.ToLower(x.ContentType), "image/") {
-			rest.Attachments = append(rest.Attachments, x)
-		} else {
-			cards = append(cards, x)
-		}
-	}
 	var parts []*sent
-	if rest.Text != "" || len(rest.Attachments) > 0 || len(cards) == 0 {
-		parts = append(parts, &rest)
+	if a.Text != "" || len(a.Attachments) == 0 {
+		alone := *a
+		alone.Attachments = nil
+		parts = append(parts, &alone)
 	}
-	for i := range cards {
+	groups := slices.Chunk(a.Attachments, 1)
+	if a.AttachmentLayout == "carousel" && len(a.Attachments) > 0 {
+		groups = slices.Chunk(a.Attachments, len(a.Attachments))
+	}
+	for group := range groups {
 		one := *a
-		one.Text, one.Attachments = "", cards[i:i+1]
-		if a.AttachmentLayout == "carousel" {
-			one.Attachments = cards
-		}
+		one.Text, one.Attachments = "", group
 		parts = append(parts, &one)
-		if a.AttachmentLayout == "carousel" {
-			break
-		}
 	}
 	return parts
 }

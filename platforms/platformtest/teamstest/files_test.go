@@ -78,8 +78,12 @@ func TestFiles_PicturesAndDownloads(t *testing.T) {
 	require.Equal(t, "image/png", r.header.Get("Content-Type"))
 	require.Equal(t, 200, s.do("GET", strings.TrimSuffix(picture["contentUrl"].(string), "/views/original"), nil, s.token, nil).status)
 	png := "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte("mine"))
-	r = s.send(s.chat.ID, map[string]any{"type": "message", "text": "see", "attachments": []any{map[string]any{"contentType": "image/png", "contentUrl": png, "name": "b.png"}}})
+	mine := map[string]any{"type": "message", "attachments": []any{map[string]any{"contentType": "image/png", "contentUrl": png, "name": "b.png"}}}
+	r = s.send(s.chat.ID, mine)
 	require.Equal(t, 201, r.status, "%s", r.body)
+	mine["text"] = "two messages"
+	require.Equal(t, 202, s.send(s.chat.ID, mine).status)
+	require.Len(t, s.Visible(s.chat.ID), 3)
 	require.Equal(t, []File{{Name: "b.png", MIME: "image/png", Body: []byte("mine"), Inline: true}}, s.Visible(s.chat.ID)[0].Files)
 }
 
