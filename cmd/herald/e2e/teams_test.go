@@ -29,6 +29,7 @@ type teamsOffice struct {
 func TestTeams_UsualVariablesAreEnough(t *testing.T) {
 	o := newTeamsOffice(t)
 	o.chatsInPrivate()
+	o.growsAnAnswer()
 	o.answersInTheThread()
 	o.takesAPress()
 	o.exchangesFiles()
@@ -55,7 +56,7 @@ func newTeamsOffice(t *testing.T) *teamsOffice {
 	p.env = append(p.env, "TEAMS_CLIENT_ID="+o.fake.AppID(), "TEAMS_CLIENT_SECRET="+o.fake.Secret(), "TEAMS_TENANT_ID="+o.fake.TenantID(),
 		"TEAMS_ALLOWED_USERS="+pat.AAD, "TEAMS_HOST=127.0.0.1", "TEAMS_PORT="+port, "TEAMS_SERVICE_URL="+u.Service,
 		"HERALD_TEAMS_LOGIN_URL="+u.Login, "HERALD_TEAMS_OPENID_URL="+u.OpenID, "HERALD_TEAMS_GRAPH_URL="+u.Graph)
-	o.daemon = p.run()
+	o.daemon = p.run("--set", "streaming.enabled=true")
 	o.until("the webhook answers", func() bool {
 		resp, err := http.Get("http://127.0.0.1:" + port + "/health")
 		if err != nil {
@@ -92,6 +93,23 @@ func (o *teamsOffice) chatsInPrivate() {
 	o.say(teamstest.Post{Room: o.dm.ID, Text: "what is 6 times 7?"})
 	o.sees(o.dm.ID, "= 42")
 	require.Contains(o.t, o.good("status"), "teams/"+o.fake.AppID())
+}
+
+// growsAnAnswer: a long answer in a personal chat is one stream from its first word to its last.
+func (o *teamsOffice) growsAnAnswer() {
+	before := len(o.fake.Visible(o.dm.ID))
+	o.say(teamstest.Post{Room: o.dm.ID, Text: "count to 70 slowly"})
+	last := o.sees(o.dm.ID, "70")
+	require.Len(o.t, o.fake.Visible(o.dm.ID), before+1)
+	states := 0
+	for _, act := range o.fake.Acts(o.dm.ID) {
+		if act.Verb == "stream" {
+			states++
+			require.Equal(o.t, last.ID, act.Message)
+			require.True(o.t, strings.HasPrefix(last.Text, act.Text), "%q is no beginning of the answer", act.Text)
+		}
+	}
+	require.GreaterOrEqual(o.t, states, 2)
 }
 
 func (o *teamsOffice) answersInTheThread() {
