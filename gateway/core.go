@@ -112,12 +112,13 @@ func (g *Gateway) platform(name platforms.Name) config.Platform {
 	return config.Default().Platforms.Web.Platform
 }
 
-// reacts reports whether messages of a platform get emoji. Telegram allows a bot few, so there it is asked for.
+// reacts reports whether messages of a platform get emoji. Telegram allows a bot few, and Teams lets bots react in a
+// preview only, so there it is asked for.
 func (g *Gateway) reacts(name platforms.Name) bool {
 	if on := g.platform(name).Reactions; on != nil {
 		return *on
 	}
-	return name != "telegram"
+	return name != "telegram" && name != "teams"
 }
 
 // admission decides who may talk, for the router.

@@ -80,7 +80,7 @@ type Platform struct {
 	ReplyTo            string   `yaml:"reply_to_mode" default:"first" oneof:"off,first,all" reload:"live" doc:"which parts of an answer quote the question: none, the first, all"`
 	RestartNotice      bool     `yaml:"gateway_restart_notification" default:"true" reload:"live" doc:"say in the home channel that Herald has restarted"`
 	Typing             bool     `yaml:"typing_indicator" default:"true" reload:"live" doc:"show that an answer is being made"`
-	Reactions          *bool    `yaml:"reactions" env:"{N}_REACTIONS" doc:"show with emoji on a message that it was seen and how its turn ended, in direct chats and where the bot is spoken to; unset: on where the platform can, on Telegram off"`
+	Reactions          *bool    `yaml:"reactions" env:"{N}_REACTIONS" doc:"show with emoji on a message that it was seen and how its turn ended, in direct chats and where the bot is spoken to; unset: on where the platform can, on Telegram and Teams off"`
 	TypingStatus       string   `yaml:"typing_status_text" check:"text" reload:"live" doc:"what the sign of life says while no tool runs, where the platform shows words; unset: the platform's own"`
 	RateLimit          Rate     `yaml:"rate_limit" default:"on" doc:"sends of our own accord: on (the platform's numbers), off (a private server), or messages a second per chat"`
 	ChannelPrompts     Texts    `yaml:"channel_prompts" reload:"live" doc:"text added to the prompt of one chat or thread, by its id (a thread also as chat:thread); never stored"`

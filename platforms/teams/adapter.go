@@ -28,6 +28,7 @@ type Adapter struct {
 	own         *platforms.Marks
 	presses     presses
 	streams     streams
+	reactions   reactions
 	consents    *consents
 	refused     chan *platforms.StartError // what ends Run
 	turned      rate.Sometimes             // when a call that was turned away is logged
@@ -42,6 +43,7 @@ var (
 	_ platforms.Fetcher   = (*Adapter)(nil)
 	_ platforms.Deleter   = (*Adapter)(nil)
 	_ platforms.Typist    = (*Adapter)(nil)
+	_ platforms.Reactor   = (*Adapter)(nil)
 	_ platforms.Clicker   = (*Adapter)(nil)
 	_ platforms.Directory = (*Adapter)(nil)
 	_ platforms.Opener    = (*Adapter)(nil)
@@ -72,6 +74,7 @@ func New(o Options) (*Adapter, error) {
 	a.rooms = newRooms(s.Memory, s.Clock)
 	a.own = platforms.NewMarks(s.Memory, "own", ownKept)
 	a.streams = streams{live: map[string]*stream{}, denied: map[string]bool{}}
+	a.reactions = reactions{pace: rate.NewLimiter(reactRate, reactBurst), on: map[string]string{}}
 	a.consents = newConsents(&a.s)
 	return a, nil
 }

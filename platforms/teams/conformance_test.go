@@ -184,6 +184,9 @@ func (w *world) Visible(p platformtest.Place) []platformtest.Visible {
 	var out []platformtest.Visible
 	for _, m := range w.fake.Visible(conversation) {
 		v := platformtest.Visible{ID: platforms.MessageID(m.ID), Text: m.Text, ReplyTo: platforms.MessageID(m.ReplyTo)}
+		for _, kind := range m.Reactions[w.fake.BotID()] {
+			v.Emoji += emojiOf(kind)
+		}
 		for _, f := range m.Files {
 			v.Files = append(v.Files, f.Name)
 		}

@@ -243,3 +243,28 @@ func TestSend_NotRunning(t *testing.T) {
 	_, err := a.Send(ctx, platforms.Outgoing{Address: w.address(w.dm.ID, ""), Text: text("bye")})
 	require.NoError(t, err)
 }
+
+// A reaction takes the place of ours; what Teams has no name for, or has lost, is said.
+func TestReact(t *testing.T) {
+	r := start(t, teamstest.Options{}, nil)
+	id := platforms.MessageID(r.fake.Say(r.group.ID, "hello"))
+	r.events(1)
+	for _, emoji := range []string{"👀", "👀", "✅", "", ""} {
+		require.NoError(t, r.a.React(t.Context(), r.atGroup(), id, emoji))
+		m, _ := r.fake.Message(r.group.ID, string(id))
+		var want []string
+		if emoji != "" {
+			want = []string{reactionIDs[emoji]}
+		}
+		require.ElementsMatch(t, want, m.Reactions[r.fake.BotID()])
+	}
+	require.Equal(t, 4, r.fake.Calls(teamstest.React))
+	require.Equal(t, platforms.Unsupported, sendErrorOf(t, r.a.React(t.Context(), r.atGroup(), id, "🦄")).Kind)
+	require.Equal(t, platforms.MessageGone, sendErrorOf(t, r.a.React(t.Context(), r.atGroup(), "12345", "👀")).Kind)
+	r.fake.Break(teamstest.Fault{Kind: faults.Status, Status: 429, RetryAfter: time.Second, On: teamstest.React})
+	for range 2 {
+		require.Equal(t, platforms.RateLimited, sendErrorOf(t, r.a.React(t.Context(), r.atGroup(), id, "👀")).Kind)
+	}
+	require.Equal(t, platforms.RateLimited, sendErrorOf(t, r.a.React(t.Context(), r.atDM(), "12345", "👀")).Kind)
+	require.Empty(t, r.fake.Violations())
+}
