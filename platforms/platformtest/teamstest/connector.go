@@ -236,7 +236,7 @@ func (s *Server) say(r *room, thread string, a *sent) (int, any, error) {
 			thread = cmp.Or(thread, m.ID)
 		}
 	}
-	if len(parts) > 1 {
+	if len(parts) > 1 || s.vague {
 		return http.StatusAccepted, nil, nil
 	}
 	return http.StatusCreated, resource{first}, nil

@@ -282,4 +282,9 @@ func TestConnector_SplitsTextAndCards(t *testing.T) {
 	two["attachmentLayout"] = "carousel"
 	require.Equal(t, 201, s.send(team.ID, two).status)
 	require.Len(t, s.Visible(team.ID), 3)
+	s.Vague(true)
+	r = s.send(s.chat.ID, text("no id"))
+	require.Equal(t, 202, r.status)
+	require.Empty(t, r.body)
+	require.Equal(t, "no id", s.Visible(s.chat.ID)[2].Text)
 }

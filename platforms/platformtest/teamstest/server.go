@@ -41,6 +41,7 @@ type Server struct {
 
 	keys       keyring
 	issued     map[string]issuedToken
+	vague      bool
 	lost       bool // the secret is revoked
 	overhear   bool
 	leaks      []string

@@ -48,6 +48,13 @@ func (s *Server) Break(f Fault) {
 	})
 }
 
+// Vague makes the connector answer every new message with 202 and no id, as it is told of Teams now and then.
+func (s *Server) Vague(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.vague = on
+}
+
 // Heal takes all faults and windows off and ends requests that hang.
 func (s *Server) Heal() {
 	s.script.Heal()
