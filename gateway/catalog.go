@@ -117,7 +117,7 @@ func (g *Gateway) toolRedactor() tools.Redactor {
 // bus makes the dispatch bus over the registry.
 func (c *catalog) bus(journal tools.Journal) *tools.Bus {
 	cfg := c.g.cfg()
-	bus := tools.NewBus(tools.Options{Registry: c.registry, Journal: journal, Redactor: c.g.toolRedactor(), Results: c.results, Clock: c.g.now,
+	bus := tools.NewBus(tools.Options{Registry: c.registry, Journal: journal, Checkpointer: c.g.checkpoints, Redactor: c.g.toolRedactor(), Results: c.results, Clock: c.g.now,
 		Log: c.g.log, DefaultTimeout: cfg.Tools.Timeouts.Sequential, BatchTimeout: cfg.Tools.Timeouts.Batch, Grace: cfg.Agent.InterruptGrace,
 		MaxResult: cfg.Tools.Output.MaxChars, BatchMax: cfg.Tools.Output.TurnMaxChars})
 	bus.Subscribe(c.g.metrics.Tool)

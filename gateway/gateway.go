@@ -61,16 +61,17 @@ type Gateway struct {
 	texts   *texts
 	metrics *admin.Metrics
 
-	store    *sqlite.Store
-	env      sandbox.Environment
-	bus      *tools.Bus
-	catalog  *catalog
-	toolLog  *toolLog
-	memory   *memories
-	models   *models
-	gate     *access.Gate
-	pairing  *access.Pairing
-	accounts *accounts
+	store       *sqlite.Store
+	env         sandbox.Environment
+	bus         *tools.Bus
+	catalog     *catalog
+	toolLog     *toolLog
+	memory      *memories
+	checkpoints checkpoints
+	models      *models
+	gate        *access.Gate
+	pairing     *access.Pairing
+	accounts    *accounts
 	// directory knows rooms and people by name.
 	directory *directory
 	worker    *delivery.Worker
@@ -113,6 +114,7 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	if err := g.openStore(ctx); err != nil {
 		return nil, err
 	}
+	g.openCheckpoints()
 	if err := g.buildTools(); err != nil {
 		return nil, err
 	}
@@ -190,7 +192,7 @@ func (g *Gateway) buildCore() {
 		Tier:    func(e platforms.Event) access.Tier { return g.decide(e).Tier },
 		May:     func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
 		Named:   func(e platforms.Event) bool { return g.decide(e).Named },
-		SetHome: g.setHome, Forget: g.forget, Models: g.models, Status: status{g}, Compress: g.models.summarise,
+		SetHome: g.setHome, Forget: g.forget, Checkpoints: g.checkpoints.store, Dir: g.checkpoints.dirOf, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.summarise,
 		Resend: g.worker.Resend, AnswerAsk: g.runner.AnswerClick, AnswerClick: g.accounts.answerClick,
 		BusyMode: func(at platforms.Address) string { return g.shown(at).BusyInputMode },
 		Progress: func(at platforms.Address) string { return g.shown(at).ToolProgress }, Log: g.log,
@@ -223,6 +225,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	for _, w := range g.gate.Warnings(g.accounts.trusted()...) {
 		g.log.Warn().Msg(w)
 	}
+	g.checkpoints.recover(ctx)
 	if err := g.worker.Recover(ctx); err != nil {
 		return err
 	}

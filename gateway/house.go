@@ -32,6 +32,7 @@ func (g *Gateway) sweep(ctx context.Context) {
 			g.log.Info().Int64("bytes", freed).Msg("free pages were given back to the disk")
 		}
 	}
+	g.checkpoints.prune(ctx)
 	if _, err := g.catalog.results.Prune(); err != nil {
 		g.log.Debug().Err(err).Msg("old tool results could not be removed")
 	}

@@ -88,6 +88,9 @@ type Spec struct {
 	Parameters json.RawMessage
 	// ReadOnly calls change nothing: after a crash they may simply run again.
 	ReadOnly bool
+	// ChangesFiles calls may change any file of the session's directory (a command). A tool that changes only what Paths
+	// names says so there.
+	ChangesFiles bool
 	// Resumable calls find their own durable state again by call id (a question that waits for an
 	// answer): after a crash they run again without repeating an effect.
 	Resumable bool

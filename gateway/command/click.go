@@ -29,6 +29,8 @@ func (r *Registry) Click(ctx context.Context, item sessions.InboxItem, control *
 	} else if id, ok := delivery.ParseResend(click.Data); ok {
 		text = req.t("click.taken")
 		err = req.resend(ctx, id)
+	} else if press, ok := parseRollback(click.Data); ok {
+		text, err = req.pressRollback(ctx, press)
 	} else {
 		text, err = req.t("clarify.expired"), req.end(ctx, "an unknown button")
 	}

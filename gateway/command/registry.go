@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/rs/zerolog"
@@ -16,6 +17,7 @@ import (
 	"herald/platforms"
 	"herald/platforms/format"
 	"herald/sessions"
+	"herald/tools/checkpoint"
 )
 
 // Services is what commands work with.
@@ -35,6 +37,9 @@ type Services struct {
 	SetHome func(tx sessions.Tx, e platforms.Event, off bool) error
 	// Forget drops cached conversations whose rows a command has changed.
 	Forget func(id sessions.ID)
+	// Checkpoints are the pictures of the agent's directories; Dir is where a session's commands run.
+	Checkpoints *checkpoint.Store
+	Dir         func(session string) string
 	// Models and Status describe the daemon.
 	Models Models
 	Status Status
@@ -48,6 +53,7 @@ type Services struct {
 	// BusyMode and Progress return the configured defaults of a chat.
 	BusyMode func(at platforms.Address) string
 	Progress func(at platforms.Address) string
+	Now      func() time.Time
 	Log      zerolog.Logger
 }
 
@@ -89,8 +95,11 @@ type Registry struct {
 
 // New returns the registry.
 func New(s Services) *Registry {
+	if s.Now == nil {
+		s.Now = time.Now
+	}
 	r := &Registry{s: s, byName: map[string]*Spec{}}
-	for _, family := range [][]Spec{talkCommands(), sessionCommands(), modelCommands(), placeCommands(), infoCommands()} {
+	for _, family := range [][]Spec{talkCommands(), sessionCommands(), fileCommands(), modelCommands(), placeCommands(), infoCommands()} {
 		for _, spec := range family {
 			r.specs = append(r.specs, &spec)
 			for _, name := range append([]string{spec.Name}, spec.Aliases...) {
@@ -167,6 +176,7 @@ type Request struct {
 	Control *router.Control
 	spec    *Spec
 	reg     *Registry
+	buttons [][]platforms.Button // below the answer
 }
 
 // Run implements router.Commands.
@@ -222,6 +232,7 @@ func (q *Request) commit(ctx context.Context, effect func(tx sessions.Tx) (strin
 		for _, row := range rows {
 			row.Message.Private = q.private()
 		}
+		rows[len(rows)-1].Message.Buttons = q.buttons
 		return tx.PutOutbox(rows...)
 	})
 	if err != nil {

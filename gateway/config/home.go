@@ -25,6 +25,7 @@ type Paths struct {
 	Workspace  string // directory where the agent works by default
 	Locales    string // directory of texts that replace the bundled ones
 	Skills     string // directory
+	Checkpoint string // directory of the checkpoints
 	CronOutput string // directory
 }
 
@@ -33,7 +34,7 @@ func PathsFor(home string) Paths {
 	in := func(parts ...string) string { return filepath.Join(append([]string{home}, parts...)...) }
 	return Paths{Home: home, Config: in("config.yaml"), EnvFile: in(".env"), DB: in("herald.db"), Socket: in("herald.sock"),
 		Logs: in("logs"), Cache: in("cache"), Media: in("cache", "media"), Spill: in("cache", "spillover"), Memory: in("memories"),
-		Workspace: in("workspace"), Locales: in("locales"), Skills: in("skills"), CronOutput: in("cron", "output")}
+		Workspace: in("workspace"), Locales: in("locales"), Skills: in("skills"), Checkpoint: in("checkpoints"), CronOutput: in("cron", "output")}
 }
 
 // WorkDir returns the directory that commands start in: terminal.cwd, a relative one below the home.

@@ -70,7 +70,7 @@ func (b *bench) afterCrash(at, files int) (end string) {
 	default:
 		return "not begun"
 	}
-	undone, err := b.store.Undo(t.Context(), b.dir) // the state before is in a checkpoint
+	undone, err := b.store.Undo(t.Context(), b.dir, "") // the state before is in a checkpoint
 	require.NoError(t, err)
 	require.Len(t, undone.Restored, files)
 	return end

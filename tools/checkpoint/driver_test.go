@@ -283,7 +283,7 @@ func (d *driver) undo(before map[string]string, say string) {
 	d.now = d.now.Add(time.Minute)
 	list, err := d.store.List(d.t.Context(), d.dir)
 	require.NoError(d.t, err)
-	res, err := d.store.Undo(d.t.Context(), d.dir)
+	res, err := d.store.Undo(d.t.Context(), d.dir, "")
 	require.NoError(d.t, err, say)
 	require.Empty(d.t, res.Edited, say)
 	require.Equal(d.t, before, d.look(), "%s: undo did not bring the tree back", say)

@@ -213,7 +213,7 @@ func find(list []Checkpoint, dir, ref string) (Checkpoint, error) {
 	if len(list) == 0 {
 		return Checkpoint{}, fmt.Errorf("%w of %s", ErrNone, dir)
 	}
-	if n, err := strconv.Atoi(ref); err == nil && n >= 1 && n <= len(list) {
+	if n, err := strconv.Atoi(ref); err == nil && len(ref) < 4 && n >= 1 && n <= len(list) { // four digits may be a hash
 		return list[n-1], nil
 	}
 	var found []Checkpoint

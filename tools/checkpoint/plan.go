@@ -15,6 +15,9 @@ type Target struct {
 	File string
 	// All brings back every file of the checkpoint, people's edits too. Files that the checkpoint does not hold stay.
 	All bool
+	// Key, when set, names the wish: a rollback that was done for the same wish before, by a process that was killed,
+	// is not done again and returns what it did.
+	Key string
 }
 
 // Plan is what a rollback would do. Each path stands in one list.

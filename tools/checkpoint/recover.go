@@ -48,7 +48,7 @@ func (s *Store) finish(ctx context.Context, j journal) (Result, error) {
 	}
 	before := parseTree(out)
 	res := Result{RestoredTo: j.To.Short, Reason: j.To.Reason, Directory: j.Dir, Safe: true, Backup: j.Backup[:8]}
-	record := rollback{To: j.To, Backup: p.meta.Seq}
+	record := rollback{To: j.To, Backup: p.meta.Seq, Key: j.Key}
 	var steps []step
 	for _, st := range j.Steps {
 		full := filepath.Join(j.Dir, string(st.Path))

@@ -82,6 +82,7 @@ type journal struct {
 	Backup string     `json:"backup"`
 	Steps  []step     `json:"steps"`
 	Began  time.Time  `json:"began"`
+	Key    string     `json:"key,omitempty"`
 }
 
 // rollback is the last one that was done, for Undo.
@@ -89,7 +90,13 @@ type rollback struct {
 	To     Checkpoint `json:"to"`
 	Backup int        `json:"backup"` // the number of the checkpoint before it
 	Steps  []done     `json:"steps"`
+	// Key and Result answer the same wish again.
+	Key    string  `json:"key,omitempty"`
+	Result outcome `json:"result"`
 }
+
+// outcome is a Result as it is kept.
+type outcome Result
 
 // done is one path that a rollback changed.
 type done struct {
@@ -103,6 +110,10 @@ type done struct {
 // an error nothing was changed. Single files that can't be changed are no error, see Result.
 func (s *Store) Rollback(ctx context.Context, dir string, to Target) (res Result, err error) {
 	err = s.withProject(ctx, dir, func(p *project) error {
+		if last, ok := s.answered(p, to.Key); ok {
+			res = last
+			return nil
+		}
 		plan, err := s.plan(ctx, p, to)
 		if err != nil {
 			return err
@@ -120,15 +131,19 @@ func (s *Store) Rollback(ctx context.Context, dir string, to Target) (res Result
 			o := plan.tree[name]
 			steps = append(steps, step{Path: rel(name), Mode: o.mode, Hash: o.hash})
 		}
-		return s.apply(ctx, p, plan.To, "before /rollback to "+plan.To.Short, steps, &res)
+		return s.apply(ctx, p, plan.To, "before /rollback to "+plan.To.Short, to.Key, steps, &res)
 	})
 	return res, err
 }
 
 // Undo brings back what the last rollback of a directory changed. A path that was changed since is kept and named in
-// Edited. Errors: as Rollback, and ErrNone when there is no rollback to undo.
-func (s *Store) Undo(ctx context.Context, dir string) (res Result, err error) {
+// Edited. key is as Target.Key. Errors: as Rollback, and ErrNone when there is no rollback to undo.
+func (s *Store) Undo(ctx context.Context, dir, key string) (res Result, err error) {
 	err = s.withProject(ctx, dir, func(p *project) error {
+		if last, ok := s.answered(p, key); ok {
+			res = last
+			return nil
+		}
 		var last rollback
 		if err := readJSON(s.rollbackPath(p.id), &last); err != nil {
 			return fmt.Errorf("%w of a rollback to undo", ErrNone)
@@ -159,16 +174,25 @@ func (s *Store) Undo(ctx context.Context, dir string) (res Result, err error) {
 		if len(steps) == 0 {
 			return nil
 		}
-		return s.apply(ctx, p, line[i], "before /rollback undo", steps, &res)
+		return s.apply(ctx, p, line[i], "before /rollback undo", key, steps, &res)
 	})
 	return res, err
 }
 
+// answered returns what a rollback for the same wish did.
+func (s *Store) answered(p *project, key string) (Result, bool) {
+	var last rollback
+	if key == "" || readJSON(s.rollbackPath(p.id), &last) != nil || last.Key != key {
+		return Result{}, false
+	}
+	return Result(last.Result), true
+}
+
 // apply takes a checkpoint and does the steps, and fills in what came of them.
-func (s *Store) apply(ctx context.Context, p *project, to Checkpoint, reason string, steps []step, res *Result) error {
+func (s *Store) apply(ctx context.Context, p *project, to Checkpoint, reason, key string, steps []step, res *Result) error {
 	slices.SortStableFunc(steps, func(a, b step) int { return len(a.Mode) - len(b.Mode) }) // removals first: they make room
 	whole := make([]string, len(steps))
-	record := rollback{To: to, Steps: make([]done, len(steps))}
+	record := rollback{To: to, Key: key, Steps: make([]done, len(steps))}
 	for i, st := range steps {
 		whole[i] = string(st.Path)
 		record.Steps[i].Path = st.Path
@@ -184,7 +208,7 @@ func (s *Store) apply(ctx context.Context, p *project, to Checkpoint, reason str
 		return err
 	}
 	record.Backup = p.meta.Seq
-	j := journal{Dir: p.dir, To: to, Backup: backup, Steps: steps, Began: s.o.Now().UTC()}
+	j := journal{Dir: p.dir, To: to, Backup: backup, Steps: steps, Key: key, Began: s.o.Now().UTC()}
 	if err := writeJSON(s.restorePath(p.id), j); err != nil {
 		return err
 	}
@@ -221,6 +245,7 @@ func (s *Store) remember(p *project, record rollback, res *Result) error {
 		s.note(p, l, string(d.Path))
 		record.Steps[i].After = l[d.Path].State
 	}
+	record.Result = outcome(*res)
 	return errors.Join(s.saveLedger(p, l), writeJSON(s.rollbackPath(p.id), record), os.Remove(s.restorePath(p.id)))
 }
 

@@ -184,7 +184,7 @@ func TestSafeRestore(t *testing.T) {
 		require.Equal(t, "small", b.read("data.txt"))
 		require.Equal(t, []string{"data.txt"}, res.Restored)
 		require.Empty(t, res.Oversize)
-		_, err := b.store.Undo(t.Context(), b.dir)
+		_, err := b.store.Undo(t.Context(), b.dir, "")
 		require.NoError(t, err)
 		require.Len(t, b.read("data.txt"), 2*mib, "the backup holds what is over the cap as well")
 	})
@@ -282,7 +282,7 @@ func TestWatch_AttributesCommands(t *testing.T) {
 	require.Equal(t, "# Project\n", b.read("README.md"))
 	require.Equal(t, "<gone>", b.read("moved.md"))
 
-	undone, err := b.store.Undo(t.Context(), b.dir)
+	undone, err := b.store.Undo(t.Context(), b.dir, "")
 	require.NoError(t, err)
 	require.Equal(t, []string{"README.md", "main.py", "moved.md"}, undone.Restored)
 	require.Equal(t, "again", b.read("main.py"))

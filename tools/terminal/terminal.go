@@ -104,7 +104,7 @@ func New(d Deps) tools.Tool {
 	return tools.Tool{
 		Spec: tools.Spec{
 			Name: "terminal", Toolset: "terminal", Description: description, Parameters: json.RawMessage(parameters),
-			Parallel: tools.Sequential, Core: true, Timeout: -1, Emoji: "💻", Preview: "command",
+			Parallel: tools.Sequential, ChangesFiles: true, Core: true, Timeout: -1, Emoji: "💻", Preview: "command",
 		},
 		Run: d.run,
 	}

@@ -51,6 +51,13 @@ func (v *visitor) last() string {
 	return browsertest.Eval[string](v.Page, `[...document.querySelectorAll("#messages .msg.agent:not(.light)")].at(-1)?.querySelector(".body")?.innerText ?? ""`)
 }
 
+// choose presses the newest button with a label.
+func (v *visitor) choose(label string) {
+	v.t.Helper()
+	pressed := browsertest.Eval[bool](v.Page, fmt.Sprintf(`(() => { const b = [...document.querySelectorAll(".choice")].filter((b) => b.innerText.trim() === %q).at(-1); b?.click(); return !!b; })()`, label))
+	require.True(v.t, pressed, "a button %q", label)
+}
+
 // quiet asserts that the page was quiet and spoke to its own server alone.
 func (v *visitor) quiet() {
 	v.t.Helper()
@@ -103,6 +110,30 @@ func TestNewcomer(t *testing.T) {
 		v.Screenshot("ls-fails")
 		// The steps were shown while they went on.
 		require.Positive(t, browsertest.Eval[int](v.Page, `document.querySelectorAll(".msg.light").length`))
+		v.quiet()
+	})
+
+	t.Run("ABrokenFileComesBack", func(t *testing.T) {
+		v := visit(t, b, d)
+		path := filepath.Join(workspace, "letter.txt")
+		require.NoError(t, os.WriteFile(path, []byte("Dear reader\n"), 0o600))
+		require.Contains(t, v.say("write rubbish to letter.txt"), "Wrote letter.txt")
+		text := v.say("/rollback")
+		require.Contains(t, text, "before write_file")
+		v.Screenshot("checkpoints")
+		n := browsertest.Eval[int](v.Page, answers)
+		v.choose("1")
+		v.Wait(fmt.Sprintf("%s > %d", answers, n))
+		require.Contains(t, v.last(), "letter.txt")
+		v.Screenshot("rollback-preview")
+		n = browsertest.Eval[int](v.Page, answers)
+		v.choose("Go back")
+		v.Wait(fmt.Sprintf("%s > %d", answers, n))
+		require.Contains(t, v.last(), "as it was: letter.txt")
+		v.Screenshot("rollback")
+		body, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, "Dear reader\n", string(body))
 		v.quiet()
 	})
 

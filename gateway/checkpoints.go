@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"herald/tools"
+	"herald/tools/checkpoint"
+)
+
+// checkpoints takes pictures of the files that a call may change, and notes which it did change.
+type checkpoints struct {
+	g     *Gateway
+	store *checkpoint.Store
+}
+
+// openCheckpoints makes the store and finishes the rollbacks that a crash interrupted.
+func (g *Gateway) openCheckpoints() {
+	c := g.cfg().Checkpoints
+	g.checkpoints = checkpoints{g, checkpoint.Open(checkpoint.Options{
+		Dir: g.opt.Paths.Checkpoint, Enabled: c.Enabled, MaxSnapshots: c.MaxSnapshots, MaxTotal: int64(c.MaxTotalMB) << 20,
+		MaxFile: int64(c.MaxFileMB) << 20, Timeout: c.Timeout, Now: g.now, Log: g.log,
+	})}
+	if c.Enabled && !g.checkpoints.store.On() {
+		g.log.Warn().Msg("git is not installed, so there are no checkpoints and no /rollback; install git, or set checkpoints.enabled to false")
+	}
+}
+
+// recover finishes what a crash interrupted, and says so in the log. The person's command is answered by its own row.
+func (c checkpoints) recover(ctx context.Context) {
+	results, err := c.store.Recover(ctx)
+	if err != nil {
+		c.g.log.Error().Err(err).Msg("interrupted rollbacks can't be looked at; they are tried again at the next start")
+	}
+	for _, r := range results {
+		c.g.log.Warn().Str("directory", r.Directory).Str("checkpoint", r.RestoredTo).Int("restored", len(r.Restored)).Int("kept", len(r.Edited)).
+			Int("failed", len(r.FailedDeletes)+len(r.FailedRestores)).Msg("a rollback that the last process began is finished")
+	}
+}
+
+// Begin implements tools.Checkpointer.
+func (c checkpoints) Begin(ctx context.Context, call tools.Call, spec tools.Spec) (func(context.Context, tools.Result), error) {
+	if !c.store.On() {
+		return nil, nil
+	}
+	turn := fmt.Sprintf("%s/%d", call.Caller.Session, call.Caller.Turn)
+	if call.Caller.Turn == 0 {
+		turn += "/" + string(call.ID)
+	}
+	var watches []*checkpoint.Watch
+	var errs []error
+	for _, dir := range c.dirs(call, spec) {
+		if _, err := c.store.Dir(dir); err != nil {
+			c.g.log.Debug().Err(err).Msg("no checkpoint is taken")
+			continue
+		}
+		if _, err := c.store.Take(ctx, dir, turn, "before "+spec.Name); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		w, err := c.store.Watch(ctx, dir)
+		errs = append(errs, err)
+		if w != nil {
+			watches = append(watches, w)
+		}
+	}
+	return func(ctx context.Context, _ tools.Result) {
+		for _, w := range watches {
+			if _, err := w.End(ctx); err != nil {
+				c.g.log.Warn().Err(err).Str("tool", spec.Name).Msg("what a call changed is not known; /rollback keeps those files")
+			}
+		}
+	}, errors.Join(errs...)
+}
+
+// dirs are the directories that a call may change files of.
+func (c checkpoints) dirs(call tools.Call, spec tools.Spec) []string {
+	if spec.ChangesFiles {
+		return []string{c.store.RootFor(filepath.Join(c.dirOf(call.Caller.Session), "x"))}
+	}
+	if spec.Paths == nil {
+		return nil
+	}
+	paths, write, ok := spec.Paths(call)
+	if !write || !ok {
+		return nil
+	}
+	var dirs []string
+	seen := map[string]bool{}
+	for _, path := range paths {
+		if dir := c.store.RootFor(path); !seen[dir] {
+			seen[dir] = true
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// dirOf is where a session's commands run.
+func (c checkpoints) dirOf(session string) string {
+	if dir, ok := c.g.env.Dir(session); ok {
+		return dir
+	}
+	return c.g.cfg().WorkDir(c.g.opt.Paths)
+}
+
+// prune is housekeeping.
+func (c checkpoints) prune(ctx context.Context) {
+	set := c.g.cfg().Checkpoints
+	if !set.AutoPrune || !c.store.On() || !c.g.due(ctx, "checkpoints", time.Duration(set.MinInterval)*time.Hour) {
+		return
+	}
+	r, err := c.store.Prune(ctx, checkpoint.PruneOptions{Retention: time.Duration(set.RetentionDays) * 24 * time.Hour})
+	if err != nil {
+		c.g.log.Warn().Err(err).Msg("old checkpoints could not be pruned")
+		return
+	}
+	c.g.log.Debug().Int("stale", r.Stale).Int64("freed", r.Freed).Msg("checkpoints are pruned")
+}
