@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"herald/gateway/config"
 	"herald/tools"
 	"herald/tools/checkpoint"
 )
@@ -17,13 +20,17 @@ type checkpoints struct {
 	store *checkpoint.Store
 }
 
-// openCheckpoints makes the store and finishes the rollbacks that a crash interrupted.
+// OpenCheckpoints returns a profile's checkpoints as its configuration has them, for the daemon and for the command line.
+func OpenCheckpoints(cfg *config.Config, paths config.Paths, now func() time.Time, log zerolog.Logger) *checkpoint.Store {
+	c := cfg.Checkpoints
+	return checkpoint.Open(checkpoint.Options{Dir: paths.Checkpoint, Enabled: c.Enabled, MaxSnapshots: c.MaxSnapshots,
+		MaxTotal: int64(c.MaxTotalMB) << 20, MaxFile: int64(c.MaxFileMB) << 20, Timeout: c.Timeout, Now: now, Log: log})
+}
+
+// openCheckpoints makes the daemon's.
 func (g *Gateway) openCheckpoints() {
 	c := g.cfg().Checkpoints
-	g.checkpoints = checkpoints{g, checkpoint.Open(checkpoint.Options{
-		Dir: g.opt.Paths.Checkpoint, Enabled: c.Enabled, MaxSnapshots: c.MaxSnapshots, MaxTotal: int64(c.MaxTotalMB) << 20,
-		MaxFile: int64(c.MaxFileMB) << 20, Timeout: c.Timeout, Now: g.now, Log: g.log,
-	})}
+	g.checkpoints = checkpoints{g, OpenCheckpoints(g.cfg(), g.opt.Paths, g.now, g.log)}
 	if c.Enabled && !g.checkpoints.store.On() {
 		g.log.Warn().Msg("git is not installed, so there are no checkpoints and no /rollback; install git, or set checkpoints.enabled to false")
 	}
