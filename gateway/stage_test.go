@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,9 @@ type stage struct {
 	send func(platforms.Outgoing) error
 	// react answers a reaction; nil succeeds.
 	react func(emoji string) error
+	// fetch answers for an attachment of an event; notes are told with each file that is sent.
+	fetch func(limit int64, w io.Writer) error
+	notes []string
 	rooms []platforms.Room
 	open  map[platforms.UserID]platforms.ChatID
 	every time.Duration // between two signs of life
@@ -85,7 +89,15 @@ func (s *stage) Send(_ context.Context, out platforms.Outgoing) (platforms.Recei
 		s.order = append(s.order, id)
 	}
 	s.shown[id] = out
-	return platforms.Receipt{Message: id}, nil
+	r := platforms.Receipt{Message: id}
+	if len(out.Attachments) > 0 {
+		r.Notes = s.notes
+	}
+	return r, nil
+}
+
+func (s *stage) Fetch(_ context.Context, _ platforms.Attachment, limit int64, w io.Writer) error {
+	return s.fetch(limit, w)
 }
 
 func (s *stage) React(_ context.Context, at platforms.Address, id platforms.MessageID, emoji string) error {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"herald/gateway/admin"
+	"herald/gateway/turn"
 	"herald/platforms"
 	"herald/sessions"
 )
@@ -37,14 +38,19 @@ type SendArgs struct {
 	// Target is a delivery target; see delivery.Target.
 	Target string `json:"target"`
 	Text   string `json:"text"`
+	// Files are absolute paths, sent behind the text as a MEDIA tag in it would be.
+	Files []string `json:"files,omitempty"`
 }
 
 // SendReply says what became of it.
 type SendReply struct {
 	Rows []sessions.OutboxID `json:"rows"`
-	// State is the state of the last row after at most the wait of the verb.
+	// State is "sent", or the state of a row that is not sent after at most the wait of the verb. Error says why, or what
+	// the platform did not take of a message that is sent.
 	State string `json:"state"`
 	Error string `json:"error,omitempty"`
+	// Refused are the files that may not be sent, with the reason.
+	Refused []string `json:"refused,omitempty"`
 }
 
 // verbs are what the control socket can do.
@@ -128,25 +134,53 @@ func (g *Gateway) sendVerb(ctx context.Context, raw json.RawMessage) (any, error
 	if err != nil {
 		return nil, err
 	}
-	if strings.TrimSpace(args.Text) == "" {
+	reply := SendReply{}
+	text, rows, refused := g.compose(at, args)
+	for _, r := range refused {
+		reply.Refused = append(reply.Refused, r.Name+": "+r.Reason)
+	}
+	if len(rows) == 0 {
+		if len(refused) > 0 {
+			return nil, fmt.Errorf("nothing was sent: %s", strings.Join(reply.Refused, "; "))
+		}
 		return nil, errors.New("the text is empty")
 	}
-	rows := g.rows(sessions.OutSend, at, args.Text)
 	err = g.store.Update(ctx, sessions.EdgeQueue, func(tx sessions.Tx) error {
 		if err := tx.PutOutbox(rows...); err != nil {
 			return err
 		}
-		return g.mirror(tx, at, args.Text)
+		return g.mirror(tx, at, text)
 	})
 	if err != nil {
 		return nil, err
 	}
 	g.worker.Take(rows...)
-	reply := SendReply{}
 	for _, row := range rows {
 		reply.Rows = append(reply.Rows, row.ID)
 	}
 	return g.awaitSent(ctx, reply)
+}
+
+// compose makes the rows of a message that was asked for: its text in the platform's form, then the files that it names
+// and that may go there. text is what the chat's own conversation keeps.
+func (g *Gateway) compose(at platforms.Address, args SendArgs) (text string, rows []*sessions.OutboxRow, refused []turn.Refused) {
+	text = args.Text
+	for _, path := range args.Files {
+		text += "\nMEDIA:\"" + strings.ReplaceAll(path, "\"", "") + "\""
+	}
+	traits := platforms.Traits{}
+	if adapter, ok := g.accounts.Adapter(at.AccountOf()); ok {
+		traits = adapter.Traits()
+	}
+	text, files, refused := g.settings().Media.Attach(text, at.Platform, traits, g.now())
+	if text = strings.TrimSpace(text); text != "" {
+		rows = g.rows(sessions.OutSend, at, text)
+	}
+	for _, a := range files {
+		rows = append(rows, &sessions.OutboxRow{Kind: sessions.OutSend, Message: platforms.Outgoing{Address: at, Attachments: []platforms.Attachment{a}}})
+		text += "\n[sent the file " + a.Name + "]"
+	}
+	return strings.TrimSpace(text), rows, refused
 }
 
 // mirror keeps what was sent in the chat's own conversation, so that an answer to it is understood.
@@ -174,17 +208,26 @@ func (g *Gateway) awaitSent(ctx context.Context, reply SendReply) (SendReply, er
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		var last sessions.OutboxRow
-		err := g.store.View(context.WithoutCancel(ctx), func(v sessions.View) (err error) {
-			last, err = v.OutboxRow(reply.Rows[len(reply.Rows)-1])
-			return err
+		waiting := false
+		reply.State, reply.Error = string(sessions.OutSent), ""
+		err := g.store.View(context.WithoutCancel(ctx), func(v sessions.View) error {
+			for _, id := range reply.Rows {
+				row, err := v.OutboxRow(id)
+				if err != nil {
+					return err
+				}
+				waiting = waiting || row.State == sessions.OutPending || row.State == sessions.OutAttempting
+				if row.State != sessions.OutSent {
+					reply.State = string(row.State)
+				}
+				if row.Error != "" {
+					reply.Error = strings.TrimPrefix(reply.Error+"; "+row.Error, "; ")
+				}
+			}
+			return nil
 		})
-		if err != nil {
+		if err != nil || !waiting {
 			return reply, err
-		}
-		reply.State, reply.Error = string(last.State), last.Error
-		if last.State != sessions.OutPending && last.State != sessions.OutAttempting {
-			return reply, nil
 		}
 		select {
 		case <-ctx.Done():

@@ -96,6 +96,7 @@ const (
 	KindPartial  Kind = "partial"  // visible text of an answer that was interrupted
 	KindObserved Kind = "observed" // heard in a room but not said to the bot
 	KindEarlier  Kind = "earlier"  // said in the thread before the bot was spoken to, quoted; in the user role
+	KindDelivery Kind = "delivery" // what could not be delivered of an answer, for the model; in the user role
 	KindMirror   Kind = "mirror"   // sent to this chat by something else (cron, send)
 	KindNotice   Kind = "notice"   // shown to the person, not part of the model's conversation
 )

@@ -65,7 +65,11 @@ func (c Compaction) tail(rows []sessions.Message, window int) int {
 	}
 	people := 0
 	for i := len(rows) - 1; i >= 0 && people < c.MinTailUser; i-- {
-		if rows[i].Role == sessions.User && rows[i].Kind != sessions.KindSteer && rows[i].Kind != sessions.KindSummary && rows[i].Kind != sessions.KindEarlier {
+		switch rows[i].Kind {
+		case sessions.KindSteer, sessions.KindSummary, sessions.KindEarlier, sessions.KindDelivery:
+			continue
+		}
+		if rows[i].Role == sessions.User {
 			people++
 			last = max(last, len(rows)-i)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"herald/platforms"
@@ -342,6 +343,7 @@ func (l *lane) finish(row *sessions.OutboxRow, state sessions.OutboxState, reaso
 	row.State, row.Error = state, reason
 	var notice *sessions.OutboxRow
 	if len(notes) > 0 {
+		row.Error = strings.Join(notes, "; ") // for who has asked for the message
 		notice = &sessions.OutboxRow{Lane: row.Lane, Kind: sessions.OutNotice, Turn: row.Turn, Session: row.Session,
 			Message: platforms.Outgoing{Address: row.Message.Address, Text: w.text(row.Message.Address, w.opt.Texts.Notes(row.Message.Address, notes))}}
 	}
@@ -354,11 +356,30 @@ func (l *lane) finish(row *sessions.OutboxRow, state sessions.OutboxState, reaso
 		if notice == nil {
 			return nil
 		}
+		if err := w.tellModel(tx, row, notes); err != nil {
+			return err
+		}
 		return tx.PutOutbox(notice)
 	})
 	if notice != nil && notice.ID != 0 {
 		w.enqueue(notice)
 	}
+}
+
+// tellModel keeps in the conversation what could not be sent of an answer, so that the model knows it from its next
+// turn on.
+func (w *Worker) tellModel(tx sessions.Tx, row *sessions.OutboxRow, notes []string) error {
+	if row.Session == "" {
+		return nil
+	}
+	if _, err := tx.Session(row.Session); err != nil {
+		if errors.Is(err, sessions.ErrNotFound) {
+			return nil // it was pruned meanwhile
+		}
+		return err
+	}
+	return tx.Append(&sessions.Message{Session: row.Session, Turn: row.Turn, Role: sessions.User, Kind: sessions.KindDelivery, Active: true, At: w.opt.Now(),
+		Content: "[The platform did not take all of your message, and the people know it: " + strings.Join(notes, "; ") + "]"})
 }
 
 // commit stores the row, with more in the same transaction, and keeps trying while the store is in

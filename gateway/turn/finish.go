@@ -20,19 +20,24 @@ func (run *Run) finish(outcome agent.Outcome) {
 	row := run.assistantRow(outcome.Response)
 	run.endStream()
 	run.endBubble()
-	out, refused := run.finalRows(run.shown(outcome, row))
-	for _, line := range refused {
-		out = append(out, run.row(sessions.OutNotice, line))
+	rows := []*sessions.Message{row}
+	out, undelivered := run.finalRows(run.shown(outcome, row))
+	if undelivered != nil {
+		rows = append(rows, undelivered)
 	}
 	if len(out) == 0 {
 		out = append(out, run.row(sessions.OutFinal, s.Texts.Silent(run.turn.Address)))
 	}
-	err := run.conclude(sessions.TurnDone, "", row, out)
+	err := run.conclude(sessions.TurnDone, "", rows, out)
 	if err != nil {
 		run.fail(err)
 		return
 	}
-	run.r.cache.put(&cached{id: run.session.ID, rows: append(outcome.Rows, *row), total: run.session.Messages,
+	kept := outcome.Rows
+	for _, row := range rows {
+		kept = append(kept, *row)
+	}
+	run.r.cache.put(&cached{id: run.session.ID, rows: kept, total: run.session.Messages,
 		lastPrompt: outcome.LastPrompt, lastRows: outcome.LastRows})
 	if run.display.Cleanup {
 		run.cleanBubbles()
@@ -40,7 +45,7 @@ func (run *Run) finish(outcome agent.Outcome) {
 }
 
 // conclude is the last transaction of a turn.
-func (run *Run) conclude(state sessions.TurnState, reason string, row *sessions.Message, out []*sessions.OutboxRow) error {
+func (run *Run) conclude(state sessions.TurnState, reason string, rows []*sessions.Message, out []*sessions.OutboxRow) error {
 	s := run.r.s
 	run.mu.Lock()
 	used := run.used
@@ -48,10 +53,8 @@ func (run *Run) conclude(state sessions.TurnState, reason string, row *sessions.
 	ended := false
 	s.Outbox.Claim(out)
 	err := run.update(sessions.EdgeTurnFinish, func(tx sessions.Tx) error {
-		if row != nil {
-			if err := run.appendRows(tx, []*sessions.Message{row}); err != nil {
-				return err
-			}
+		if err := run.appendRows(tx, rows); err != nil {
+			return err
 		}
 		if len(out) > 0 {
 			if err := tx.PutOutbox(out...); err != nil {
@@ -181,7 +184,11 @@ func (run *Run) Stop(tx sessions.Tx, state sessions.TurnState, reason string) (r
 		if err := tx.Append(row); err != nil {
 			return nil, false, err
 		}
-		rows, _ = run.finalRows(partial + "\n\n" + run.r.s.Texts.Stopped(run.turn.Address))
+		var undelivered *sessions.Message
+		rows, undelivered = run.finalRows(partial + "\n\n" + run.r.s.Texts.Stopped(run.turn.Address))
+		if err := appendOne(tx, undelivered); err != nil {
+			return nil, false, err
+		}
 		if err := tx.PutOutbox(rows...); err != nil {
 			return nil, false, err
 		}
@@ -207,37 +214,42 @@ func (run *Run) Abandon() {
 	run.r.ended(run, sessions.TurnStopped)
 }
 
-// finalRows makes the outbox rows of an answer: a row per chunk, then its files. refused are lines for
-// files that may not be sent.
-func (run *Run) finalRows(text string) (out []*sessions.OutboxRow, refused []string) {
+// finalRows makes the outbox rows of an answer: a row per chunk, then its files, then a line for each file that may
+// not be sent. undelivered tells the model of these, nil for none; append it behind the answer.
+func (run *Run) finalRows(text string) (out []*sessions.OutboxRow, undelivered *sessions.Message) {
 	s := run.r.s
 	at := run.address()
-	text, media := takeMedia(Clean(text))
-	text = s.Redact(text)
-	traits := platforms.TextTraits{Dialect: platforms.Plain}
-	canAttach := true
+	traits := platforms.Traits{Text: platforms.TextTraits{Dialect: platforms.Plain}, Attachments: true}
 	if adapter, ok := s.Adapters.Adapter(at.AccountOf()); ok {
-		traits, canAttach = adapter.Traits().Text, adapter.Traits().Attachments
+		traits = adapter.Traits()
 	}
-	for i, chunk := range format.Render(text, traits) {
+	text, files, refused := run.set.Media.Attach(Clean(text), at.Platform, traits, s.Now())
+	for i, chunk := range format.Render(s.Redact(text), traits.Text) {
 		row := &sessions.OutboxRow{Kind: sessions.OutFinal, Turn: run.turn.ID, Session: run.session.ID,
 			Message: platforms.Outgoing{Address: at, Text: chunk, ReplyTo: run.replyTo(i)}}
 		out = append(out, row)
 	}
 	run.spread(out)
-	for _, m := range media {
-		a, err := run.set.Media.Allow(m, run.r.s.Now())
-		if err == nil && !canAttach {
-			err = fmt.Errorf("%s can't carry files", at.Platform)
-		}
-		if err != nil {
-			refused = append(refused, s.Texts.MediaRefused(at, m.name(), err.Error()))
-			continue
-		}
+	for _, a := range files {
 		out = append(out, &sessions.OutboxRow{Kind: sessions.OutSend, Turn: run.turn.ID, Session: run.session.ID,
 			Message: platforms.Outgoing{Address: at, Attachments: []platforms.Attachment{a}}})
 	}
-	return out, refused
+	for _, r := range refused {
+		out = append(out, run.row(sessions.OutNotice, s.Texts.MediaRefused(at, r.Name, r.Reason)))
+	}
+	if len(refused) > 0 {
+		undelivered = &sessions.Message{Session: run.session.ID, Turn: run.turn.ID, Role: sessions.User, Kind: sessions.KindDelivery,
+			Content: s.Redact(Undelivered(refused)), Active: true, At: s.Now()}
+	}
+	return out, undelivered
+}
+
+// appendOne adds a row that may be nil and is not in the rows of the running turn: the next turn reads it.
+func appendOne(tx sessions.Tx, row *sessions.Message) error {
+	if row == nil {
+		return nil
+	}
+	return tx.Append(row)
 }
 
 // row makes an outbox row with a line of Herald's own.

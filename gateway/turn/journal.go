@@ -30,8 +30,9 @@ func (run *Run) Answer(ctx context.Context, r model.Response) (sessions.Message,
 	row := run.assistantRow(r)
 	visible := run.endStream()
 	var out []*sessions.OutboxRow
+	var undelivered *sessions.Message
 	if text := strings.TrimSpace(row.Content); text != "" && (run.display.Interim || visible) {
-		out, _ = run.finalRows(text)
+		out, undelivered = run.finalRows(text)
 		run.endBubble() // the next calls are shown below these words
 	}
 	err := run.update(sessions.EdgeTurnAnswer, func(tx sessions.Tx) error {
@@ -40,7 +41,10 @@ func (run *Run) Answer(ctx context.Context, r model.Response) (sessions.Message,
 				return err
 			}
 		}
-		return run.appendRows(tx, []*sessions.Message{row})
+		if err := run.appendRows(tx, []*sessions.Message{row}); err != nil {
+			return err
+		}
+		return appendOne(tx, undelivered)
 	})
 	if err != nil {
 		return sessions.Message{}, fmt.Errorf("write the answer down: %w", err)
@@ -92,9 +96,10 @@ func (run *Run) Absorb(ctx context.Context) ([]sessions.Message, error) {
 	}
 	var rows []*sessions.Message
 	var out []*sessions.OutboxRow
+	var undelivered *sessions.Message
 	if strings.TrimSpace(partial) != "" {
 		rows = append(rows, &sessions.Message{Role: sessions.Assistant, Kind: sessions.KindPartial, Content: partial, Active: true, At: run.r.s.Now()})
-		out, _ = run.finalRows(partial + " …")
+		out, undelivered = run.finalRows(partial + " …")
 	}
 	items := make([]sessions.InboxItem, len(notes))
 	for i, n := range notes {
@@ -118,7 +123,10 @@ func (run *Run) Absorb(ctx context.Context) ([]sessions.Message, error) {
 				return err
 			}
 		}
-		return run.appendRows(tx, rows)
+		if err := run.appendRows(tx, rows); err != nil {
+			return err
+		}
+		return appendOne(tx, undelivered)
 	})
 	if err != nil {
 		run.mu.Lock()

@@ -82,6 +82,43 @@ type MediaPolicy struct {
 	Resolve func(path string) (string, error)
 }
 
+// Refused is a file that was to be sent and stays here.
+type Refused struct{ Name, Reason string }
+
+// Attach takes the MEDIA tags out of a text for a place whose platform has these traits, and returns the files that may
+// go there, checked, and those that may not, with the reason for people and for who wrote the text.
+func (p MediaPolicy) Attach(text string, at platforms.Name, traits platforms.Traits, now time.Time) (rest string, files []platforms.Attachment, refused []Refused) {
+	rest, tags := takeMedia(text)
+	for _, m := range tags {
+		a, err := p.Allow(m, now)
+		switch {
+		case err != nil:
+		case !traits.Attachments:
+			err = fmt.Errorf("%s can't carry files", at)
+		case traits.MaxUpload > 0 && a.Size > traits.MaxUpload:
+			err = fmt.Errorf("it has %d bytes, %s takes at most %d", a.Size, at, traits.MaxUpload)
+		}
+		if err != nil {
+			refused = append(refused, Refused{m.name(), err.Error()})
+			continue
+		}
+		files = append(files, a)
+	}
+	return rest, files, refused
+}
+
+// Undelivered tells the model which files did not go out; "" for none.
+func Undelivered(refused []Refused) string {
+	if len(refused) == 0 {
+		return ""
+	}
+	lines := make([]string, len(refused))
+	for i, r := range refused {
+		lines[i] = fmt.Sprintf("%q: %s", r.Name, r.Reason)
+	}
+	return "[Herald did not send these files of yours, and has told the people so: " + strings.Join(lines, "; ") + "]"
+}
+
 // Allow checks one file and describes it for sending. The error says why not, in words for people.
 func (p MediaPolicy) Allow(m media, now time.Time) (platforms.Attachment, error) {
 	path := m.path

@@ -194,7 +194,11 @@ func (run *Run) fetch(a *platforms.Attachment) error {
 	}
 	ctx, cancel := context.WithTimeout(run.ctx, fetchTimeout)
 	defer cancel()
-	err = fetcher.Fetch(ctx, *a, run.set.MaxMedia, f)
+	w := &capped{w: f, left: run.set.MaxMedia, most: run.set.MaxMedia}
+	err = fetcher.Fetch(ctx, *a, run.set.MaxMedia, w)
+	if w.over {
+		err = w.err() // also where the adapter did not care
+	}
 	if err == nil {
 		err = f.Sync()
 	}
@@ -210,6 +214,29 @@ func (run *Run) fetch(a *platforms.Attachment) error {
 	}
 	a.Path = f.Name()
 	return nil
+}
+
+// capped is a writer that takes so many bytes and not one more, whatever an adapter believes of a file's size.
+type capped struct {
+	w          io.Writer
+	left, most int64
+	over       bool
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	if int64(len(p)) > c.left {
+		c.over = true
+	}
+	if c.over {
+		return 0, c.err()
+	}
+	n, err := c.w.Write(p)
+	c.left -= int64(n)
+	return n, err
+}
+
+func (c *capped) err() error {
+	return fmt.Errorf("it has more than %d bytes, the limit (gateway.max_inbound_media_bytes)", c.most)
 }
 
 // shorten cuts s to about n bytes at a rune border.
