@@ -145,7 +145,7 @@ func TestReport_Rows(t *testing.T) {
 		require.Equal(t, row.budget == "", row.verdict == "", row.what)
 	}
 	require.Equal(t, "missed", verdicts["start to first poll, 10 warm starts"])
-	require.Equal(t, "met", verdicts["idle memory (PSS)"])
+	require.Equal(t, "met", verdicts["idle, Telegram and the browser chat: memory (PSS)"])
 	require.Equal(t, "met", verdicts["one chat, 200 messages: added to a reply, p50"])
 	require.Equal(t, "missed", verdicts["one chat, 200 messages: p99"])
 	require.Equal(t, "missed", verdicts["busy chats, 1000 messages: turns"])

@@ -21,7 +21,7 @@ import (
 )
 
 // phaseNames are the phases in the order in which they run.
-var phaseNames = [...]string{"start", "idle", "latency", "load", "sessions", "crash", "soak"}
+var phaseNames = [...]string{"start", "idle", "five", "latency", "load", "sessions", "crash", "soak"}
 
 // options are the flags.
 type options struct {
@@ -139,6 +139,8 @@ func run(ctx context.Context, s *stage, o options, r *report) error {
 			r.Start.Warm, err = s.startPhase(ctx, o.Starts)
 		case "idle":
 			err = into(&r.Idle)(s.idlePhase(ctx))
+		case "five":
+			err = into(&r.Five)(fivePhase(ctx, o))
 		case "latency":
 			err = into(&r.Latency)(s.latencyPhase(ctx, o.Single))
 		case "load":

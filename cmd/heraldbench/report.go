@@ -26,6 +26,7 @@ type report struct {
 	CPUs     int      `json:"cpus"`
 	Start    *started `json:"start,omitempty"`
 	Idle     *idled   `json:"idle,omitempty"`
+	Five     *idled   `json:"five,omitempty"`
 	Latency  *talked  `json:"latency,omitempty"`
 	Load     *talked  `json:"load,omitempty"`
 	Sessions *opened  `json:"sessions,omitempty"`
@@ -87,10 +88,15 @@ func (r report) rows() []row {
 				fmt.Sprintf("%.0f ms", budgetStart), atMost(s.Warm.Median, budgetStart))
 		}
 	}
-	if s := r.Idle; s != nil {
-		add("idle memory (PSS)", fmt.Sprintf("%.1f MiB", s.PSS), fmt.Sprintf("%.0f MiB", budgetPSS), atMost(s.PSS, budgetPSS))
-		add("idle memory, anonymous part", fmt.Sprintf("%.1f MiB", s.Anon), fmt.Sprintf("%.0f MiB", budgetAnon), atMost(s.Anon, budgetAnon))
-		add("idle CPU", fmt.Sprintf("%.2f %%", s.CPU), "", "")
+	for _, x := range []struct {
+		where string
+		idled *idled
+	}{{"idle, Telegram and the browser chat: ", r.Idle}, {"idle, all five platforms and the browser chat: ", r.Five}} {
+		if s := x.idled; s != nil {
+			add(x.where+"memory (PSS)", fmt.Sprintf("%.1f MiB", s.PSS), fmt.Sprintf("%.0f MiB", budgetPSS), atMost(s.PSS, budgetPSS))
+			add(x.where+"anonymous part", fmt.Sprintf("%.1f MiB", s.Anon), fmt.Sprintf("%.0f MiB", budgetAnon), atMost(s.Anon, budgetAnon))
+			add(x.where+"CPU", fmt.Sprintf("%.2f %%", s.CPU), "", "")
+		}
 	}
 	if s := r.Latency; s != nil {
 		where := fmt.Sprintf("one chat, %d messages: ", s.Latency.N+s.Missing)
