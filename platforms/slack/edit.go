@@ -3,6 +3,7 @@ package slack
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	api "github.com/slack-go/slack"
 
@@ -58,9 +59,17 @@ func (o *outbound) update(ctx context.Context) error {
 	if err != nil || o.out.Interim {
 		return err
 	}
-	for _, part := range parts[1:] {
+	for i, part := range parts[1:] {
 		rest := *o
-		rest.out.Text, rest.out.Buttons, rest.out.Nonce = part, nil, ""
+		rest.out.Edit, rest.out.Text, rest.out.Buttons = "", part, nil
+		if rest.out.Nonce != "" { // an earlier try may have sent it
+			rest.out.Nonce += "/" + strconv.Itoa(i+2)
+			if id, found, err := o.a.Find(ctx, rest.out); err == nil && found {
+				o.receipt.More = append(o.receipt.More, id)
+				continue
+			}
+		}
+		rest.receipt = o.receipt
 		if err := rest.postMessage(ctx, part.Body, nil); err != nil {
 			o.receipt = rest.receipt
 			o.receipt.Notes = append(o.receipt.Notes, "the rest of this long answer could not be sent: "+err.Error())

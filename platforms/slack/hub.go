@@ -141,24 +141,30 @@ func (h *hub) run(ctx context.Context) {
 			close(h.failed)
 			h.mu.Unlock()
 			<-ctx.Done()
-		case errors.Is(err, errAsked):
-			wait.Reset()
-			h.health.set("reconnecting", err.Error())
 		default:
 			if h.s.Clock.Now().Sub(begun) > h.s.BackoffMax {
 				wait.Reset()
 			}
-			h.s.Metrics.Polled("network")
-			state := "reconnecting"
-			if errors.Is(err, errDeaf) || errors.Is(err, errNoHello) {
-				state = "deaf"
-			}
-			h.health.set(state, err.Error())
-			h.s.Log.Warn().Str("cause", err.Error()).Msg("the connection to Slack is down, connecting again")
+			h.down(err)
 			_ = h.s.Clock.Sleep(ctx, max(wait.NextBackOff(), platforms.AsSendError(err).RetryAfter))
 		}
 	}
 	h.health.set("stopped", "")
+}
+
+// down says why there is no connection now.
+func (h *hub) down(err error) {
+	if errors.Is(err, errAsked) { // nothing is wrong
+		h.health.set("reconnecting", err.Error())
+		return
+	}
+	h.s.Metrics.Polled("network")
+	state := "reconnecting"
+	if errors.Is(err, errDeaf) || errors.Is(err, errNoHello) {
+		state = "deaf"
+	}
+	h.health.set(state, err.Error())
+	h.s.Log.Warn().Str("cause", err.Error()).Msg("the connection to Slack is down, connecting again")
 }
 
 // gather waits a moment for accounts that are about to sit, so that none of their events finds nobody.

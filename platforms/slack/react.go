@@ -31,6 +31,9 @@ func (m *pairs) put(key, name string) {
 	m.last.put(key, name)
 }
 
+// seenName is the emoji that comes first on a message: before it there is none of ours to be looked for.
+const seenName = "eyes"
+
 // React puts emoji on a message in place of our earlier one, or takes it off when emoji is "". It returns Unsupported
 // while Options.Reactions is off.
 func (a *Adapter) React(ctx context.Context, at platforms.Address, id platforms.MessageID, emoji string) error {
@@ -51,7 +54,7 @@ func (a *Adapter) React(ctx context.Context, at platforms.Address, id platforms.
 		name = slackName(emoji)
 	}
 	before, known := a.marked.get(key)
-	if !known {
+	if !known && name != seenName { // an earlier process may have put its sign there
 		before = a.ownReaction(ctx, channel, item)
 	}
 	if before == name {

@@ -225,6 +225,7 @@ func TestReact_ReplacesAlsoAfterARestart(t *testing.T) {
 	w, r, at := asked(t, nil)
 	id := r.sink.Events()[0].Message.ID
 	require.NoError(t, r.React(t.Context(), at, id, "👀"))
+	require.Zero(t, w.fake.Calls("reactions.get"), "one call is enough for the first sign")
 	r.settled()
 	r = w.run(t)
 	require.NoError(t, r.React(t.Context(), at, id, "✅"))

@@ -73,12 +73,12 @@ func (h *hub) connection(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var reader sync.WaitGroup
-	reader.Go(func() { h.read(sock) })
-	defer func() {
-		sock.close()
-		reader.Wait()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		h.read(sock)
 	}()
+	defer sock.close(ended)
 	if err := h.awaitHello(ctx, sock); err != nil {
 		return err
 	}
@@ -283,10 +283,21 @@ func (s *socket) settle(ctx context.Context) {
 	}
 }
 
-// close ends the connection at once, also when the other side is gone.
-func (s *socket) close() {
+// farewell is how long Slack may take to close its side, so that it never sees two connections of ours.
+const farewell = 300 * time.Millisecond
+
+// close ends the connection, also when the other side is gone, and returns when its reader has ended.
+func (s *socket) close(ended <-chan struct{}) {
 	close(s.gone)
-	_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(100*time.Millisecond))
+	timer := time.NewTimer(farewell)
+	defer timer.Stop()
+	if s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(farewell)) == nil {
+		select {
+		case <-ended:
+		case <-timer.C:
+		}
+	}
 	_ = s.conn.NetConn().SetDeadline(time.Now()) // a farewell of TLS must not wait for a dead peer
 	_ = s.conn.Close()
+	<-ended
 }
