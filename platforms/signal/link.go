@@ -71,7 +71,7 @@ func (c *Client) identify(ctx context.Context) error {
 		return fmt.Errorf(sayUnreachable+" (start it: signal-cli daemon --http 127.0.0.1:8080)", c.root, err)
 	case status == http.StatusOK:
 		return nil
-	case c.isWrapper(check):
+	case status == http.StatusNotFound && c.isWrapper(check):
 		return fmt.Errorf(sayWrapper, c.root)
 	}
 	return fmt.Errorf(sayNoDaemon, c.root, status)

@@ -150,7 +150,7 @@ func (l *listener) probe(ctx context.Context) error {
 // foreign names a server that is no daemon. Waiting can't turn it into one when it is the other known program.
 func (l *listener) foreign(ctx context.Context, status int) error {
 	a := l.a
-	if a.rpc.isWrapper(ctx) {
+	if status == http.StatusNotFound && a.rpc.isWrapper(ctx) {
 		e := a.s.setting("http_url", fmt.Errorf(sayWrapper, a.s.URL))
 		e.Hint = "run signal-cli itself: signal-cli -a ACCOUNT daemon --http 127.0.0.1:8080, and point SIGNAL_HTTP_URL at it"
 		return e
@@ -275,6 +275,7 @@ func (l *listener) watch(stream context.Context, cancel context.CancelCauseFunc,
 	a := l.a
 	tick := time.NewTicker(a.s.CheckEvery)
 	defer tick.Stop()
+	doubt := false // the daemon answers: the stream gets one more tick to do so too
 	for {
 		select {
 		case <-stream.Done():
@@ -286,6 +287,7 @@ func (l *listener) watch(stream context.Context, cancel context.CancelCauseFunc,
 			continue
 		}
 		if a.health.quiet() < a.s.Silence {
+			doubt = false
 			continue
 		}
 		check, done := context.WithTimeout(stream, a.s.CheckTimeout)
@@ -296,6 +298,10 @@ func (l *listener) watch(stream context.Context, cancel context.CancelCauseFunc,
 		}
 		if err == nil && status == http.StatusOK && heard.Load() && !src.comments.Load() && !l.multi {
 			a.health.touch() // a daemon that sends no comments: quiet is normal
+			continue
+		}
+		if err == nil && status == http.StatusOK && !doubt {
+			doubt = true
 			continue
 		}
 		cancel(errSilent)

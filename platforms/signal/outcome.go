@@ -139,8 +139,11 @@ func refused(c *callError, e *platforms.SendError) *platforms.SendError {
 	return e
 }
 
-// ofResults says what is known of a send that reached nobody. nil when it did reach somebody.
+// ofResults says what is known of a send that reached nobody. nil when it did reach somebody, or nobody was there.
 func ofResults(results []sendResult) *platforms.SendError {
+	if len(results) == 0 {
+		return nil
+	}
 	var longest int64
 	kinds := map[string]bool{}
 	for _, r := range results {

@@ -256,11 +256,24 @@ func ranges(list []string, text, name string) ([]Style, error) {
 	return out, nil
 }
 
+// HidePaths makes the daemon unable to read files by their path, as one in a container or of another user is.
+func (s *Server) HidePaths(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pathless = on
+}
+
 // readFiles takes attachments as paths on the daemon's machine or as data URIs.
 func (s *Server) readFiles(list []string) ([]File, error) {
 	var out []File
+	s.mu.Lock()
+	pathless := s.pathless
+	s.mu.Unlock()
 	for _, one := range list {
 		f, err := readFile(one)
+		if pathless && !strings.HasPrefix(one, "data:") {
+			err = fmt.Errorf("%s: (Permission denied)", one)
+		}
 		if err != nil {
 			return nil, &rpcError{Code: codeUnexpected, Message: "Failed to send message: " + err.Error() + " (AttachmentInvalidException)"}
 		}

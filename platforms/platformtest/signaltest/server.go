@@ -103,6 +103,7 @@ type Server struct {
 	nextLink   int
 	delay      func(method string) // called before a method answers
 	offline    bool
+	pathless   bool
 	sentHook   func() // runs once
 	closeOnce  sync.Once
 }

@@ -70,6 +70,21 @@ func (s *Server) Pending() int {
 	return int(s.first + int64(len(s.events)) - s.handed)
 }
 
+// AwaitHanded waits until every event was given to a stream, at most d.
+func (s *Server) AwaitHanded(d time.Duration) {
+	limit := time.NewTimer(d)
+	defer limit.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for s.Pending() > 0 {
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			return
+		}
+	}
+}
+
 // Lose drops what no stream was given yet, as a daemon does that receives without a listener.
 func (s *Server) Lose() {
 	s.mu.Lock()
