@@ -181,8 +181,8 @@ func (a *Adapter) rolesOf(ctx context.Context, user string) ([]string, error) {
 	if ok && time.Since(k.at) < rolesFor {
 		return k.roles, nil
 	}
-	ids := a.rooms.serverIDs()
-	if len(ids) == 0 {
+	ids, known := a.rooms.guildIDs()
+	if !known {
 		list, err := a.guilds(ctx)
 		if err != nil {
 			return nil, err

@@ -57,6 +57,7 @@ func (a *Adapter) onReady(ctx context.Context, l *link, f frame) error {
 		return &decodeError{err}
 	}
 	again := a.begin(r, f.S)
+	a.rooms.begin(r.Guilds)
 	a.keep(ctx)
 	if l.missed != nil {
 		l.missed.begin(ctx)
@@ -92,6 +93,9 @@ func (a *Adapter) onRoom(f frame) error {
 			return &decodeError{err}
 		}
 		a.rooms.forget(g.ID)
+		if f.T == "GUILD_DELETE" && !g.Unavailable { // an outage is no farewell
+			a.rooms.left(g.ID)
+		}
 	case "GUILD_ROLE_CREATE", "GUILD_ROLE_UPDATE", "GUILD_ROLE_DELETE":
 		d, err := decode[struct {
 			GuildID string `json:"guild_id"`
@@ -130,6 +134,9 @@ func (a *Adapter) onMessage(ctx context.Context, l *link, f frame) error {
 	m, err := decode[message](f.D)
 	if err != nil {
 		return &decodeError{err}
+	}
+	if err := checkIDs(m.ID, m.ChannelID, m.GuildID); err != nil {
+		return err
 	}
 	edit := f.T == "MESSAGE_UPDATE"
 	if m.Author != nil && m.Author.ID == a.me().id && m.Author.ID != "" {
@@ -188,6 +195,9 @@ func (a *Adapter) onReaction(ctx context.Context, l *link, f frame) error {
 	if err != nil {
 		return &decodeError{err}
 	}
+	if err := checkIDs(r.MessageID, r.ChannelID, r.GuildID); err != nil {
+		return err
+	}
 	me := a.me().id
 	at, ours := a.own.find(r.MessageID)
 	if r.UserID == me {
@@ -234,6 +244,14 @@ func (a *Adapter) moved(e platforms.Event, at platforms.Address) platforms.Event
 		e.ChatType, e.ParentChat = platforms.Thread, at.Chat
 	}
 	return e
+}
+
+// checkIDs refuses what is named by no id: addresses and paths are made of them. The last may be missing.
+func checkIDs(id, channel, guild string) error {
+	if snowflake(id) == 0 || snowflake(channel) == 0 || guild != "" && snowflake(guild) == 0 {
+		return &decodeError{errors.New("an id is missing or is no number")}
+	}
+	return nil
 }
 
 // decodeError is that a payload could not be read: it would fail for ever.

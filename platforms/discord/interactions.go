@@ -128,6 +128,9 @@ func (a *Adapter) onInteraction(ctx context.Context, l *link, f frame) error {
 	if err != nil {
 		return &decodeError{err}
 	}
+	if err := checkIDs(i.ID, i.ChannelID, i.GuildID); err != nil {
+		return err
+	}
 	commands := i.Type == discordgo.InteractionApplicationCommand || i.Type == discordgo.InteractionApplicationCommandAutocomplete
 	if commands && a.s.NoCommands {
 		a.s.Metrics.Dropped(dropCommands)

@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/bwmarrin/discordgo"
@@ -42,7 +43,7 @@ func isThread(t discordgo.ChannelType) bool {
 
 func placeOf(c channel) place {
 	p := place{channel: c.ID, parent: c.ID, guild: c.GuildID, kind: c.Type, name: c.Name, topic: c.Topic, owner: c.OwnerID}
-	if p.thread() && c.ParentID != "" {
+	if p.thread() && snowflake(c.ParentID) != 0 {
 		p.parent = c.ParentID
 	}
 	if p.dm() && len(c.Recipients) > 0 {
@@ -68,9 +69,27 @@ type rooms struct {
 	mu      sync.Mutex
 	places  map[string]place
 	servers map[string]server
+	member  map[string]bool // the guilds that the bot is in; nil until a new session has told them
 }
 
 func newRooms() *rooms { return &rooms{places: map[string]place{}, servers: map[string]server{}} }
+
+// begin takes in the guilds of a new session.
+func (r *rooms) begin(guilds []guild) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.member = make(map[string]bool, len(guilds))
+	for _, g := range guilds {
+		r.member[g.ID] = true
+	}
+}
+
+// left notes that the bot is no longer in a guild.
+func (r *rooms) left(guild string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.member, guild)
+}
 
 func (r *rooms) put(p place) {
 	r.mu.Lock()
@@ -104,14 +123,15 @@ func (r *rooms) server(id string) (server, bool) {
 	return s, ok
 }
 
-func (r *rooms) serverIDs() []string {
+// guildIDs returns the guilds that the bot is in; known is false when only Discord can tell.
+func (r *rooms) guildIDs() (ids []string, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ids := make([]string, 0, len(r.servers))
-	for id := range r.servers {
+	for id := range r.member {
 		ids = append(ids, id)
 	}
-	return ids
+	slices.Sort(ids)
+	return ids, r.member != nil
 }
 
 // learn takes in what the gateway tells of a guild.
@@ -131,6 +151,9 @@ func (r *rooms) learn(g *guild, bot string) server {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.servers[g.ID] = s
+	if r.member != nil {
+		r.member[g.ID] = true
+	}
 	return s
 }
 

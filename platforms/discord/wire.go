@@ -124,6 +124,7 @@ type ready struct {
 	SessionID   string         `json:"session_id"`
 	ResumeURL   string         `json:"resume_gateway_url"`
 	User        discordgo.User `json:"user"`
+	Guilds      []guild        `json:"guilds"`
 	Application struct {
 		ID string `json:"id"`
 	} `json:"application"`
