@@ -236,7 +236,23 @@ func (c *catchUp) one(ctx context.Context, m *message) (bool, error) {
 		a.s.Log.Warn().Str("message", m.ID).Int("attempts", tries-1).Msg("a missed message was handed on too often; it is given up")
 		return false, nil
 	}
-	return true, a.offer(ctx, c.sink, c, m, p, false)
+	if err := a.offer(ctx, c.sink, nil, m, p, false); err != nil {
+		return true, err
+	}
+	c.advance(ctx, p, m.ID)
+	return true, nil
+}
+
+// advance moves a channel's mark behind a missed message that the core has: they come oldest first.
+func (c *catchUp) advance(ctx context.Context, p place, id string) {
+	c.mu.Lock()
+	if !less(c.last[p.channel], id) {
+		c.mu.Unlock()
+		return
+	}
+	c.last[p.channel] = id
+	c.mu.Unlock()
+	c.keep(ctx, p, id)
 }
 
 // tried counts an attempt at a message, durably, and returns how many there were with it.
@@ -257,24 +273,18 @@ func (c *catchUp) tried(ctx context.Context, id string) (int, error) {
 	return n, c.a.s.Memory.Keep(ctx, platforms.Fact{Key: key, Data: raw})
 }
 
-// handled notes that the core has a message. While its channel is caught up, messages that come live must not hide
-// those that are still to be read.
+// handled notes that the core has a message that came live. While its channel is caught up it must not hide those that
+// are still to be read.
 func (c *catchUp) handled(ctx context.Context, p place, id string) {
 	c.mu.Lock()
-	if later, busy := c.later[p.channel]; busy {
-		if less(later, id) {
-			c.later[p.channel] = id
-		}
-		c.mu.Unlock()
-		return
+	later, busy := c.later[p.channel]
+	if busy && less(later, id) {
+		c.later[p.channel] = id
 	}
-	if !less(c.last[p.channel], id) {
-		c.mu.Unlock()
-		return
-	}
-	c.last[p.channel] = id
 	c.mu.Unlock()
-	c.keep(ctx, p, id)
+	if !busy {
+		c.advance(ctx, p, id)
+	}
 }
 
 // release ends the catching up of one channel: all in it is handled.
@@ -282,20 +292,12 @@ func (c *catchUp) release(ctx context.Context, channel string) {
 	c.mu.Lock()
 	id := c.later[channel]
 	delete(c.later, channel)
-	if less(c.last[channel], id) {
-		c.last[channel] = id
-	} else {
-		id = ""
-	}
 	c.mu.Unlock()
-	if id == "" {
-		return
-	}
 	p, ok := c.a.rooms.get(channel)
 	if !ok {
 		p = place{channel: channel, parent: channel}
 	}
-	c.keep(ctx, p, id)
+	c.advance(ctx, p, id)
 }
 
 // keep stores the mark of a channel, and forgets the oldest ones over the bound.
@@ -318,7 +320,9 @@ func (c *catchUp) keep(ctx context.Context, p place, id string) {
 		facts = append(facts, platforms.Fact{Key: lastSpace + oldest})
 	}
 	c.mu.Unlock()
-	if err := c.a.s.Memory.Keep(ctx, facts...); err != nil && ctx.Err() == nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout) // what the core has must not be taken up again
+	defer cancel()
+	if err := c.a.s.Memory.Keep(ctx, facts...); err != nil {
 		c.a.s.Log.Warn().Err(err).Msg("the mark of handled messages can't be kept")
 	}
 }

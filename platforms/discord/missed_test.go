@@ -59,7 +59,9 @@ func TestMissed_CaughtUpOnce(t *testing.T) {
 	r.away(func() {})
 	r.fake.Say(r.dm, "seven")
 	r.until("a live message comes", func() bool { return len(r.sink.Events()) == 7 })
-	require.Len(t, r.sink.Offered(), offered+1, "nothing handled is offered again")
+	for _, e := range r.sink.Offered()[offered:] {
+		require.Equal(t, "seven", e.Message.Text, "nothing handled is offered again")
+	}
 }
 
 // Without the setting nothing is read.
