@@ -296,7 +296,9 @@ func (a *accounts) listen(acc *account) (stop func(), err error) {
 		return func() {}, nil
 	}
 	routes := handler.Routes()
-	if alone, ok := acc.adapter.(interface{ OwnRoutes() map[string]http.Handler }); ok {
+	if alone, ok := acc.adapter.(interface {
+		OwnRoutes() map[string]http.Handler
+	}); ok {
 		routes = alone.OwnRoutes()
 	}
 	mux := http.NewServeMux()

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -45,7 +46,12 @@ func TestMedia_WhatIsNotSentIsSaid(t *testing.T) {
 		return modeltest.Text("re: " + last[strings.LastIndex(last, "\n")+1:])
 	})
 	s := newStage("slack")
-	s.traits.MaxUpload = 1000
+	s.send = func(out platforms.Outgoing) error {
+		if len(out.Attachments) > 0 && out.Attachments[0].Size > 1000 {
+			return &platforms.SendError{Kind: platforms.TooLong, Err: errors.New("large.bin has 1001 bytes, this room takes at most 1000")}
+		}
+		return nil
+	}
 	h := start(t, script, s.on, func(h *house) { h.set["display.interim_assistant_messages"] = "true" })
 	good, large := filepath.Join(h.home, "workspace", "good.txt"), filepath.Join(h.home, "workspace", "large.bin")
 	h.until("the workspace is there", func() bool { return os.WriteFile(good, []byte("x"), 0o600) == nil })
@@ -60,7 +66,7 @@ func TestMedia_WhatIsNotSentIsSaid(t *testing.T) {
 		h.until("the good one is sent", func() bool { return len(s.files()) == n+1 })
 		require.Equal(t, "good.txt", s.files()[n])
 		all := strings.Join(s.texts(dm), "\n")
-		require.Contains(t, all, "it has 1001 bytes, slack takes at most 1000")
+		require.Contains(t, all, "this room takes at most 1000")
 		require.Contains(t, all, "there is no such file")
 		require.Contains(t, all, "protected")
 		require.NotContains(t, all, "MEDIA:")
@@ -73,6 +79,7 @@ func TestMedia_WhatIsNotSentIsSaid(t *testing.T) {
 		requests := h.llm.Requests()
 		told := string(requests[len(requests)-1].Body)
 		require.Equal(t, i+1, strings.Count(told, "Herald did not send these files of yours"), "the model knows")
+		require.Equal(t, i+1, strings.Count(told, "The platform did not take all of your message"))
 		require.Contains(t, told, "large.bin")
 	}
 }

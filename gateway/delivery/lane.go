@@ -316,6 +316,9 @@ func (l *lane) refuse(row *sessions.OutboxRow, se *platforms.SendError) {
 		if notice == nil {
 			return nil
 		}
+		if err := w.tellModel(tx, row, []string{se.Err.Error()}); err != nil {
+			return err
+		}
 		return tx.PutOutbox(notice)
 	})
 	if notice != nil && notice.ID != 0 {
@@ -377,6 +380,9 @@ func (w *Worker) tellModel(tx sessions.Tx, row *sessions.OutboxRow, notes []stri
 			return nil // it was pruned meanwhile
 		}
 		return err
+	}
+	for _, a := range row.Message.Attachments {
+		notes = append([]string{"file " + a.Name}, notes...)
 	}
 	return tx.Append(&sessions.Message{Session: row.Session, Turn: row.Turn, Role: sessions.User, Kind: sessions.KindDelivery, Active: true, At: w.opt.Now(),
 		Content: "[The platform did not take all of your message, and the people know it: " + strings.Join(notes, "; ") + "]"})

@@ -86,7 +86,8 @@ type MediaPolicy struct {
 type Refused struct{ Name, Reason string }
 
 // Attach takes the MEDIA tags out of a text for a place whose platform has these traits, and returns the files that may
-// go there, checked, and those that may not, with the reason for people and for who wrote the text.
+// go there, checked, and those that may not, with the reason for people and for who wrote the text. The platform's own
+// limits are the adapter's matter: they may differ from room to room.
 func (p MediaPolicy) Attach(text string, at platforms.Name, traits platforms.Traits, now time.Time) (rest string, files []platforms.Attachment, refused []Refused) {
 	rest, tags := takeMedia(text)
 	for _, m := range tags {
@@ -95,8 +96,6 @@ func (p MediaPolicy) Attach(text string, at platforms.Name, traits platforms.Tra
 		case err != nil:
 		case !traits.Attachments:
 			err = fmt.Errorf("%s can't carry files", at)
-		case traits.MaxUpload > 0 && a.Size > traits.MaxUpload:
-			err = fmt.Errorf("it has %d bytes, %s takes at most %d", a.Size, at, traits.MaxUpload)
 		}
 		if err != nil {
 			refused = append(refused, Refused{m.name(), err.Error()})
