@@ -101,6 +101,21 @@ func fivePhase(ctx context.Context, o options) (_ idled, err error) {
 	return s.idlePhase(ctx)
 }
 
+// without runs fn while the stage's own daemon is stopped: two of them would share the pages of the program, and each
+// would look smaller than it is.
+func (s *stage) without(fn func() error) error {
+	if err := s.daemon.stop(); err != nil {
+		return err
+	}
+	if err := fn(); err != nil {
+		return err
+	}
+	if _, err := s.start(); err != nil {
+		return err
+	}
+	return s.warm()
+}
+
 // awaitReady waits until the daemon says that messages can come in on so many accounts.
 func (s *stage) awaitReady(ctx context.Context, accounts int) error {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)

@@ -140,7 +140,7 @@ func run(ctx context.Context, s *stage, o options, r *report) error {
 		case "idle":
 			err = into(&r.Idle)(s.idlePhase(ctx))
 		case "five":
-			err = into(&r.Five)(fivePhase(ctx, o))
+			err = s.without(func() error { return into(&r.Five)(fivePhase(ctx, o)) })
 		case "latency":
 			err = into(&r.Latency)(s.latencyPhase(ctx, o.Single))
 		case "load":
