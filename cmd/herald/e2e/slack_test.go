@@ -34,7 +34,19 @@ func TestSlack_UsualVariablesAreEnough(t *testing.T) {
 	require.Equal(t, 1, most)
 }
 
-func newSlackOffice(t *testing.T) *slackOffice {
+// With streaming on, an answer in a thread is one native stream that is sealed with the whole text.
+func TestSlack_StreamsNatively(t *testing.T) {
+	o := newSlackOffice(t, "--set", "streaming.enabled=true", "--set", "streaming.edit_interval=0.2")
+	root := o.fake.Write(slacktest.Post{Channel: o.general, Mention: true, Text: "count to 30 slowly"})
+	m := o.sees(o.general, root, "30")
+	require.Equal(t, slacktest.Sealed, m.Streaming)
+	require.Len(t, o.fake.Visible("", o.general, root), 1)
+	require.Positive(t, o.fake.Calls("chat.appendStream"))
+	require.Zero(t, o.fake.Calls("chat.update"), "every preview continued the one before it")
+	require.Empty(t, o.fake.Violations())
+}
+
+func newSlackOffice(t *testing.T, args ...string) *slackOffice {
 	o := &slackOffice{fake: slacktest.New(slacktest.Options{})}
 	_, err := o.fake.Start()
 	require.NoError(t, err)
@@ -46,7 +58,7 @@ func newSlackOffice(t *testing.T) *slackOffice {
 	p := newPlace(t)
 	p.env = append(p.env, "SLACK_BOT_TOKEN="+team.BotToken, "SLACK_APP_TOKEN="+o.fake.AppToken(), "SLACK_API_URL="+o.fake.APIURL(),
 		"SLACK_ALLOWED_USERS="+o.pat.ID)
-	o.daemon = p.run()
+	o.daemon = p.run(args...)
 	o.connected()
 	return o
 }
