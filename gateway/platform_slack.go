@@ -47,7 +47,7 @@ func (g *Gateway) slackOptions(s config.Slack, tokens []slack.Token) slack.Optio
 		AllowBots:        func() string { return g.cfg().Platforms.Slack.AllowBots },
 		ReactionTriggers: s.Triggers, ReactionTarget: s.TriggerTarget, ReplyInThread: &s.InThread, ReplyBroadcast: s.Broadcast,
 		ReplyPrefix: s.Prefix, UnfurlLinks: s.UnfurlLinks, UnfurlMedia: s.UnfurlMedia, RichBlocks: s.RichBlocks, FeedbackButtons: s.Feedback,
-		TaskCards: s.TaskCards, NativeStreaming: &s.Streaming, AssistantTitles: &s.Titles, Reactions: g.reacts(slack.Platform), RateLimit: &limit,
+		TaskCards: s.TaskCards, NativeStreaming: &s.Streaming, AssistantTitles: &s.Titles, Reactions: g.reacts(slack.Platform), RateLimit: &limit, PostsPerSecond: s.RateLimit.PerSecond,
 		Memory: func(id platforms.AccountID) platforms.Memory {
 			return g.memoryOf(platforms.Account{Platform: slack.Platform, ID: id})
 		},

@@ -88,7 +88,7 @@ func newAdapter(h *hub, token string, id platforms.AccountID) *Adapter {
 	memory := s.Memory(id)
 	a := &Adapter{
 		s: s, hub: h, token: token, account: platforms.Account{Platform: Platform, ID: id},
-		gate: newGate(s.Clock, s.limited), doubt: make(chan struct{}, 1),
+		gate: newGate(s.Clock, s.limited, s.PostsPerSecond), doubt: make(chan struct{}, 1),
 		threads: platforms.NewMarks(memory, "threads", threadsKept), fresh: map[string]bool{},
 		shown:   platforms.NewMarks(memory, "broadcast", threadsKept),
 		streams: newStreams(), answers: newAnswers(), hands: newHands(), past: newPast(s.Clock), marked: newPairs(), dms: newPairs(),

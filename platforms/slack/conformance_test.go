@@ -24,6 +24,18 @@ func TestAdapter_Conformance(t *testing.T) {
 	}})
 }
 
+// With reply_in_thread off the channel itself is the place.
+func TestAdapter_ConformanceFlat(t *testing.T) {
+	platformtest.Run(t, platformtest.Harness{New: func(t *testing.T) platformtest.World {
+		w := startWorld(t)
+		w.flat = true
+		w.change = func(o *Options) { o.ReplyInThread = new(bool) }
+		return w
+	}, Lacks: map[string]string{
+		"quotes": "Slack has threads and no quotes",
+	}})
+}
+
 // world is a fake Slack with a person, a channel with a thread, a private one and a group chat.
 type world struct {
 	fake                        *slacktest.Server
@@ -34,6 +46,7 @@ type world struct {
 	pressed, ran                string
 	change                      func(*Options)
 	memory                      platforms.Memory
+	flat                        bool
 }
 
 func startWorld(t testing.TB) *world {
@@ -81,6 +94,15 @@ func (w *world) at(channel, thread string) platforms.Address {
 }
 
 func (w *world) Places() []platformtest.Place {
+	if w.flat {
+		return []platformtest.Place{
+			{Name: "dm", Type: platforms.DM, Address: w.at(w.dm, "")},
+			{Name: "channel", Type: platforms.Channel, Address: w.at(w.general, "")},
+			{Name: "private channel", Type: platforms.Channel, Address: w.at(w.secret, "")},
+			{Name: "group", Type: platforms.Group, Address: w.at(w.circle, "")},
+			{Name: "channel thread", Type: platforms.Channel, Address: w.at(w.general, w.threads[w.general])},
+		}
+	}
 	return []platformtest.Place{
 		{Name: "dm", Type: platforms.DM, Address: w.at(w.dm, "")},
 		{Name: "dm thread", Type: platforms.DM, Address: w.at(w.dm, w.threads[w.dm])},

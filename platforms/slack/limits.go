@@ -28,6 +28,7 @@ const (
 type gate struct {
 	clock   Clock
 	limited bool // false: only Slack's own windows count
+	posts   rate.Limit
 
 	mu      sync.Mutex
 	closed  map[string]time.Time // "#chat" or method: until when
@@ -40,8 +41,12 @@ type chatGate struct {
 	used  time.Time
 }
 
-func newGate(clock Clock, limited bool) *gate {
-	return &gate{clock: clock, limited: limited, closed: map[string]time.Time{}, chats: map[string]*chatGate{}, methods: map[string]*rate.Limiter{
+func newGate(clock Clock, limited bool, perSecond float64) *gate {
+	posts := chatRate
+	if perSecond > 0 {
+		posts = rate.Limit(perSecond)
+	}
+	return &gate{clock: clock, limited: limited, posts: posts, closed: map[string]time.Time{}, chats: map[string]*chatGate{}, methods: map[string]*rate.Limiter{
 		"chat.update":       rate.NewLimiter(editRate, editBurst),
 		"chat.startStream":  rate.NewLimiter(streamRate, streamBurst),
 		"chat.appendStream": rate.NewLimiter(appendRate, appendBurst),
@@ -131,7 +136,7 @@ func (g *gate) chat(id string, now time.Time) *chatGate {
 				}
 			}
 		}
-		c = &chatGate{posts: rate.NewLimiter(chatRate, chatBurst)}
+		c = &chatGate{posts: rate.NewLimiter(g.posts, chatBurst)}
 		g.chats[id] = c
 	}
 	c.used = now

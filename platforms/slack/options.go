@@ -118,8 +118,10 @@ type Options struct {
 	AssistantTitles *bool
 	// Reactions lets React put emoji on messages. Off, React returns Unsupported.
 	Reactions bool
-	// RateLimit keeps sends under Slack's limits. nil means true; false is for private servers.
-	RateLimit *bool
+	// RateLimit keeps sends under Slack's limits. nil means true; false is for private servers. PostsPerSecond is how
+	// many messages a channel gets then; 0 is Slack's number, 1.
+	RateLimit      *bool
+	PostsPerSecond float64
 
 	// ConnectTimeout, PingEvery, DeafAfter, BackoffMin, BackoffMax and Lookup: 0 are the defaults.
 	ConnectTimeout, PingEvery, DeafAfter time.Duration
