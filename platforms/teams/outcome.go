@@ -52,8 +52,8 @@ func (a *Adapter) outcome(c *call, err error) *platforms.SendError {
 	case status == http.StatusPreconditionFailed: // another change of the conversation was quicker: nothing is done
 	case status >= 500:
 		e.Certainty = platforms.Unknown
-	case status >= 300 && status < 400: // a proxy's page: the connector has not seen it
-		e.Kind = platforms.BadRequest
+	case status >= 300 && status < 400, status == http.StatusProxyAuthRequired, status == http.StatusRequestTimeout:
+		// The answer of something in between: the connector has not taken it.
 	default:
 		e.Kind = c.kind()
 	}

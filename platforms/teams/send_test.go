@@ -24,6 +24,8 @@ func TestSend_GroupRefusesReplies(t *testing.T) {
 	r.fake.Break(teamstest.Fault{Kind: faults.Status, Status: http.StatusBadRequest, On: teamstest.Send, Room: r.group.ID})
 	r.mustSend(platforms.Outgoing{Address: r.atGroup(), Text: text("flat"), ReplyTo: id})
 	r.restart()
+	r.fake.Say(r.group.ID, "hello again")
+	r.events(2)
 	r.mustSend(platforms.Outgoing{Address: r.atGroup(), Text: text("flat again"), ReplyTo: id})
 	seen := r.fake.Visible(r.group.ID)
 	require.Len(t, seen, 2)
@@ -76,7 +78,8 @@ func TestSend_Refusals(t *testing.T) {
 		{405, "MethodNotAllowed", platforms.Unsupported},
 		{412, "PreconditionFailed", platforms.Transient},
 		{502, "ServiceError", platforms.Transient},
-		{302, "", platforms.BadRequest},
+		{302, "", platforms.Transient},
+		{407, "", platforms.Transient},
 	} {
 		r := start(t, teamstest.Options{}, nil)
 		r.fake.Break(teamstest.Fault{Kind: faults.Status, Status: c.status, Code: c.code, On: teamstest.Send})

@@ -176,6 +176,28 @@ func (o *teamsOffice) restarts() {
 	o.sees(o.dm.ID, "= 54")
 }
 
+// With port 0 Herald's own HTTP listener takes the webhook; a stranger gets no answer.
+func TestTeams_OnTheCommonListener(t *testing.T) {
+	fake := teamstest.New(teamstest.Options{})
+	_, err := fake.Start()
+	require.NoError(t, err)
+	t.Cleanup(fake.Close)
+	chat, stranger := fake.Personal(fake.AddUser("Pat Doe")), fake.Personal(fake.AddUser("Kim Li"))
+	p, u := newPlace(t), fake.URLs()
+	p.env = append(p.env, "TEAMS_CLIENT_ID="+fake.AppID(), "TEAMS_CLIENT_SECRET="+fake.Secret(), "TEAMS_TENANT_ID="+fake.TenantID(),
+		"TEAMS_ALLOWED_USERS="+chat.Members[0].AAD, "TEAMS_PORT=0", "TEAMS_SERVICE_URL="+u.Service,
+		"HERALD_TEAMS_LOGIN_URL="+u.Login, "HERALD_TEAMS_OPENID_URL="+u.OpenID)
+	d := p.run()
+	fake.SetEndpoint(d.address() + "api/messages")
+	o := &teamsOffice{daemon: d, fake: fake}
+	o.say(teamstest.Post{Room: chat.ID, Text: "what is 6 times 7?"})
+	o.sees(chat.ID, "= 42")
+	o.say(teamstest.Post{Room: stranger.ID, Text: "what is 6 times 7?"})
+	d.until("the stranger's message is refused", func() bool { return strings.Contains(d.log(), "not allowed") })
+	require.Empty(t, fake.Visible(stranger.ID))
+	require.NotContains(t, d.log(), stranger.Members[0].AAD)
+}
+
 // A platform that can't start says so, and the others go on.
 func TestTeams_WrongSecretIsNamed(t *testing.T) {
 	fake := teamstest.New(teamstest.Options{})
