@@ -174,7 +174,7 @@ func (a *Adapter) offer(ctx context.Context, sink platforms.Sink, missed *catchU
 	if err != nil {
 		return err
 	}
-	if v.opens {
+	if v.opens && !edit {
 		a.threads.expect(m.ID, p.channel, titleOf(v.text, m))
 	}
 	if err := sink.Accept(ctx, e); err != nil {

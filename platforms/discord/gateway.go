@@ -155,7 +155,7 @@ func (l *link) connect(ctx context.Context) error {
 		}
 		l.identify = time.Now()
 	}
-	dialer := websocket.Dialer{HandshakeTimeout: l.a.s.ConnectTimeout, Proxy: proxyOf(l.a.s), ReadBufferSize: 8 << 10}
+	dialer := websocket.Dialer{HandshakeTimeout: l.a.s.ConnectTimeout, Proxy: socketProxy(l.a.s), ReadBufferSize: 8 << 10}
 	dialCtx, cancel := context.WithTimeout(ctx, l.a.s.ConnectTimeout)
 	defer cancel()
 	ws, resp, err := dialer.DialContext(dialCtx, address, http.Header{"User-Agent": {userAgent}})

@@ -65,7 +65,7 @@ type Options struct {
 	Token string
 	// APIURL is the root of the REST API, such as DefaultAPIURL. A URL without a path gets "/api/v10".
 	APIURL string
-	// Proxy is the URL of an HTTP(S) or SOCKS5 proxy. Empty takes the proxy of the environment, unless
+	// Proxy is the URL of an HTTP or SOCKS5 proxy (http, socks5, socks5h). Empty takes the proxy of the environment, unless
 	// IgnoreProxyEnv is set.
 	Proxy          string
 	IgnoreProxyEnv bool
@@ -257,7 +257,7 @@ func (s *settings) checkURLs() error {
 	if s.Proxy == "" {
 		return nil
 	}
-	proxy, err := webURL(s.Proxy, "http", "https", "socks5", "socks5h")
+	proxy, err := webURL(s.Proxy, "http", "socks5", "socks5h")
 	if err != nil {
 		return s.setting("proxy", err, "")
 	}

@@ -158,7 +158,25 @@ func newTransport(s settings) *http.Transport {
 	}
 }
 
-// proxyOf returns who the proxy of a request is, for the transport and for the gateway's dialer.
+// socketProxy is proxyOf for the gateway's dialer, which always lets a SOCKS5 proxy find the name, and knows no second
+// word for that.
+func socketProxy(s settings) func(*http.Request) (*url.URL, error) {
+	proxy := proxyOf(s)
+	if proxy == nil {
+		return nil
+	}
+	return func(r *http.Request) (*url.URL, error) {
+		u, err := proxy(r)
+		if u != nil && u.Scheme == "socks5h" {
+			c := *u
+			c.Scheme = "socks5"
+			u = &c
+		}
+		return u, err
+	}
+}
+
+// proxyOf returns who the proxy of a request is.
 func proxyOf(s settings) func(*http.Request) (*url.URL, error) {
 	switch {
 	case s.Proxy != "":

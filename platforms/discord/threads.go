@@ -51,6 +51,9 @@ func newThreads(a *Adapter) *threads {
 
 // expect notes that the answer to a message goes into a thread that does not exist yet.
 func (t *threads) expect(message, parent, title string) {
+	if p, ok := t.a.rooms.get(message); ok && p.thread() {
+		return // it is open: the message came once more
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.expected[message] != nil {
