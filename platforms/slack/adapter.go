@@ -18,6 +18,7 @@ type Adapter struct {
 	s       *settings
 	hub     *hub
 	token   string
+	team    string // as the settings name it, "" when they don't
 	account platforms.Account
 	api     *api.Client
 	gate    *gate
@@ -78,16 +79,16 @@ func New(o Options) ([]*Adapter, error) {
 			continue
 		}
 		seen[id] = true
-		adapters = append(adapters, newAdapter(h, t.Token, id))
+		adapters = append(adapters, newAdapter(h, t, id))
 	}
 	return adapters, nil
 }
 
-func newAdapter(h *hub, token string, id platforms.AccountID) *Adapter {
+func newAdapter(h *hub, t Token, id platforms.AccountID) *Adapter {
 	s := h.s
 	memory := s.Memory(id)
 	a := &Adapter{
-		s: s, hub: h, token: token, account: platforms.Account{Platform: Platform, ID: id},
+		s: s, hub: h, token: t.Token, team: t.Team, account: platforms.Account{Platform: Platform, ID: id},
 		gate: newGate(s.Clock, s.limited, s.PostsPerSecond), doubt: make(chan struct{}, 1),
 		threads: platforms.NewMarks(memory, "threads", threadsKept), fresh: map[string]bool{},
 		shown:   platforms.NewMarks(memory, "broadcast", threadsKept),
@@ -96,7 +97,7 @@ func newAdapter(h *hub, token string, id platforms.AccountID) *Adapter {
 	a.names = newNames(a)
 	a.health.clock = s.Clock
 	a.health.set("starting", "")
-	a.api = api.New(token, api.OptionAPIURL(s.APIURL), api.OptionHTTPClient(&recorder{next: h.http}))
+	a.api = api.New(t.Token, api.OptionAPIURL(s.APIURL), api.OptionHTTPClient(&recorder{next: h.http}))
 	return a
 }
 

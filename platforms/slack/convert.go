@@ -42,6 +42,10 @@ func (a *Adapter) readEvent(ctx context.Context, d delivery, t *taken) (*platfor
 	if err := json.Unmarshal(d.Payload, &p); err != nil {
 		return a.undecodable(err)
 	}
+	if p.Type == "app_rate_limited" { // more than 30,000 events an hour
+		a.s.Log.Error().Str("account", string(a.account.ID)).Msg("Slack holds events of this workspace back: there were too many within the hour, and some are lost")
+		return nil, "rate_limited"
+	}
 	var e innerEvent
 	if err := json.Unmarshal(p.Event, &e); err != nil && e.Type == "" {
 		return a.undecodable(err)

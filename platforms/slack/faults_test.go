@@ -251,7 +251,7 @@ func TestReadTokens(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(`{"T2":{"token":" xoxb-2 ","team_name":"Two"},"T1":{"token":"xoxb-1"},"T3":{}}`), 0o600))
 	got, err := ReadTokens(path)
 	require.NoError(t, err)
-	require.Equal(t, []Token{{Token: "xoxb-1", Team: "T1"}, {Token: "xoxb-2", Team: "T2", TeamName: "Two"}}, got)
+	require.Equal(t, []Token{{Token: "xoxb-1", Team: "T1"}, {Token: "xoxb-2", Team: "T2"}}, got)
 	require.NoError(t, os.WriteFile(path, []byte(`["xoxb-secret"]`), 0o600))
 	_, err = ReadTokens(path)
 	require.ErrorContains(t, err, path)

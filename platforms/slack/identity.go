@@ -16,7 +16,6 @@ import (
 type identity struct {
 	user, bot        string // U… and B…
 	team, enterprise string
-	teamName         string
 }
 
 // identify asks auth.test until it answers or ctx ends. A refused token is a *platforms.StartError.
@@ -59,7 +58,10 @@ func (a *Adapter) ask(ctx context.Context) error {
 	if who.UserID == "" || who.TeamID == "" {
 		return &platforms.SendError{Kind: platforms.Transient, Err: errors.New("auth.test names no user or workspace")}
 	}
-	a.me.Store(&identity{user: who.UserID, bot: who.BotID, team: who.TeamID, enterprise: who.EnterpriseID, teamName: who.Team})
+	a.me.Store(&identity{user: who.UserID, bot: who.BotID, team: who.TeamID, enterprise: who.EnterpriseID})
+	if a.team != "" && a.team != who.TeamID {
+		a.s.Log.Warn().Str("account", string(a.account.ID)).Str("named", a.team).Str("is", who.TeamID).Msg("a bot token belongs to another workspace than slack_tokens.json says")
+	}
 	return nil
 }
 

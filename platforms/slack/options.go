@@ -49,9 +49,9 @@ const (
 
 // Token is one workspace's bot token.
 type Token struct {
-	Token    string // "xoxb-…", a secret
-	Team     string // the workspace's id where it is known, for the log
-	TeamName string
+	Token string // "xoxb-…", a secret
+	// Team is the workspace's id where the settings name it: another one in Slack's answer is told in the log.
+	Team string
 }
 
 // Prompt is a suggestion that an assistant thread shows.
@@ -142,7 +142,8 @@ type Metrics interface {
 	// Polled counts one connection attempt or batch: "ok", "network", "refused" (by the store), "auth".
 	Polled(outcome string)
 	// Dropped counts an event that was not handed on, by reason: "own", "ignored", "chat", "bot", "other_user",
-	// "unmentioned", "service", "deleted", "unchanged", "reaction", "empty", "undecodable", "unsupported", "team".
+	// "unmentioned", "service", "deleted", "unchanged", "reaction", "empty", "undecodable", "unsupported", "team",
+	// "rate_limited" (Slack did not deliver it).
 	Dropped(reason string)
 	// GateWaited counts how long a send waited for the rate gate.
 	GateWaited(wait time.Duration)

@@ -54,8 +54,7 @@ func ReadTokens(path string) ([]Token, error) {
 	}
 	defer f.Close()
 	var byTeam map[string]struct {
-		Token    string `json:"token"`
-		TeamName string `json:"team_name"`
+		Token string `json:"token"` // team_name is for people
 	}
 	if err := json.NewDecoder(io.LimitReader(f, maxTokensFile)).Decode(&byTeam); err != nil {
 		return nil, fmt.Errorf("%s is no JSON object of workspace ids with token and team_name", path)
@@ -63,7 +62,7 @@ func ReadTokens(path string) ([]Token, error) {
 	var out []Token
 	for team, t := range byTeam {
 		if t.Token = strings.TrimSpace(t.Token); t.Token != "" {
-			out = append(out, Token{Token: t.Token, Team: team, TeamName: t.TeamName})
+			out = append(out, Token{Token: t.Token, Team: team})
 		}
 	}
 	slices.SortFunc(out, func(a, b Token) int { return strings.Compare(a.Team, b.Team) })

@@ -11,6 +11,7 @@ import (
 // the documented one must not make a whole message unreadable.
 
 type eventPayload struct {
+	Type    string          `json:"type"`
 	EventID string          `json:"event_id"`
 	Event   json.RawMessage `json:"event"`
 }
