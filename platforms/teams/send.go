@@ -71,6 +71,9 @@ func bodyOf(t platforms.Text) string {
 	return t.Body
 }
 
+// threadMark stands between a channel and the root of a thread in a conversation's id.
+const threadMark = ";messageid="
+
 // target is a place with what is known of it.
 type target struct {
 	room
@@ -80,6 +83,9 @@ type target struct {
 // target checks an address and looks up where it is served.
 func (a *Adapter) target(ctx context.Context, at platforms.Address) (target, error) {
 	t := target{chat: string(at.Chat), thread: string(at.Thread)}
+	if chat, root, ok := strings.Cut(t.chat, threadMark); ok && t.thread == "" { // a home channel, as people copy it
+		t.chat, t.thread = chat, root
+	}
 	switch {
 	case at.AccountOf() != a.s.account:
 		return t, badRequest("address %s is not of account %s", at, a.s.account)
@@ -108,7 +114,7 @@ func (a *Adapter) target(ctx context.Context, at platforms.Address) (target, err
 func (t target) activities(id string) string {
 	conversation := t.chat
 	if t.thread != "" {
-		conversation += ";messageid=" + t.thread
+		conversation += threadMark + t.thread
 	}
 	u := t.ServiceURL + "v3/conversations/" + url.PathEscape(conversation) + "/activities"
 	if id != "" {

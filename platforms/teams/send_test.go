@@ -52,6 +52,13 @@ func TestSend_BriefBeginsAThread(t *testing.T) {
 	require.Len(t, r.fake.Visible(r.channel.ID+";messageid="+string(brief.Message)), 2)
 }
 
+// TEAMS_HOME_CHANNEL may hold a conversation's id as Teams writes it.
+func TestSend_ThreadInTheChatID(t *testing.T) {
+	r := start(t, teamstest.Options{}, nil)
+	r.mustSend(platforms.Outgoing{Address: r.address(r.thread(), ""), Text: text("back again")})
+	require.Equal(t, "back again", r.fake.Visible(r.thread())[0].Text)
+}
+
 // A thread that is gone does not make the channel a dead target.
 func TestSend_ThreadGone(t *testing.T) {
 	r := start(t, teamstest.Options{}, nil)
