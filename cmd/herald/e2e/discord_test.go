@@ -53,7 +53,9 @@ func newDiscordGuild(t *testing.T) *discordGuild {
 
 func (g *discordGuild) connected() {
 	g.t.Helper()
-	g.until("Discord is connected", func() bool { return strings.Contains(g.herald("status").out, "✓ discord/700000000000000001 connected") })
+	g.until("Discord is connected", func() bool {
+		return strings.Contains(g.herald("status").out, "✓ discord/700000000000000001 connected")
+	})
 }
 
 // sees waits until the bot has written part in a channel.

@@ -179,7 +179,9 @@ func TestSlack_WrongTokenIsNamed(t *testing.T) {
 	p.env = append(p.env, "SLACK_BOT_TOKEN="+team.BotToken, "SLACK_APP_TOKEN="+fake.AppToken(), "SLACK_API_URL="+fake.APIURL())
 	d := p.run()
 	d.until("the log names the setting", func() bool { return strings.Contains(d.log(), "SLACK_BOT_TOKEN") })
-	d.until("status names the setting", func() bool { return strings.Contains(d.herald("status").out, "platforms.slack.bot_token: was refused by Slack (invalid_auth)") })
+	d.until("status names the setting", func() bool {
+		return strings.Contains(d.herald("status").out, "platforms.slack.bot_token: was refused by Slack (invalid_auth)")
+	})
 	require.NotContains(t, d.log(), team.BotToken)
 	d.say("main-chat", "message-1", "what is 2 plus 2?")
 	d.await("main-chat", "= 4")
