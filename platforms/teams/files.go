@@ -56,20 +56,18 @@ func (o *outbound) usable() []file {
 	return files
 }
 
-// split takes the pictures that can be shown in the chat itself, in order and as long as there is room, from the other files.
+// split takes the pictures that can be shown in the chat itself from the other files, in order.
 func (o *outbound) split(files []file) (inline, rest []file) {
-	room := int64(inlineLimit)
 	for _, f := range files {
-		if f.AsDocument || f.Kind != platforms.Image || pictureType(f.name) == "" || f.size > room {
+		if f.AsDocument || f.Kind != platforms.Image || pictureType(f.name) == "" || f.size > inlineLimit {
 			rest = append(rest, f)
 			continue
 		}
 		body, err := os.ReadFile(f.Path)
-		if err != nil || int64(len(body)) > room || len(body) == 0 {
+		if err != nil || len(body) > inlineLimit || len(body) == 0 {
 			o.note(f.Attachment, "it can't be read")
 			continue
 		}
-		room -= int64(len(body))
 		f.body = body
 		inline = append(inline, f)
 	}

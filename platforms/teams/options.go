@@ -54,7 +54,7 @@ const (
 	messageLimit = 28 << 10
 	textLimit    = 28000
 	summaryLimit = 200
-	// inlineLimit is the most bytes of all pictures in one message; as base64 they stay below 256 KB.
+	// inlineLimit is the most bytes of a picture in a message; as base64 it stays below 256 KB.
 	inlineLimit = 150 << 10
 	// maxUpload is the project's own choice: a file waits on disk for consent.
 	maxUpload = 250 << 20
