@@ -80,6 +80,34 @@ func TestAdapter_LaterPartFails(t *testing.T) {
 	require.Len(t, r.fake.Visible(ann), 2)
 }
 
+// A later part that was certainly not sent, for the rate or for the network, is tried once more.
+func TestAdapter_LaterPartIsTriedOnceMore(t *testing.T) {
+	for _, trouble := range []func(r *running){
+		func(r *running) { r.fake.Refuse(annID, "RATE_LIMIT_FAILURE/1") },
+		func(r *running) { r.fake.Break("send", faults.Fault{Kind: faults.Status, Status: 404}) },
+	} {
+		r := run(t, signaltest.Options{}, nil)
+		files := []platforms.Attachment{{Kind: platforms.Document, Name: "a.txt", Path: r.file("a.txt", []byte("a"))},
+			{Kind: platforms.Document, Name: "b.txt", Path: r.file("b.txt", []byte("b"))}}
+		sends := 0
+		r.fake.BeforeAnswer(func(method string) {
+			if method != "send" {
+				return
+			}
+			switch sends++; sends {
+			case 1:
+				trouble(r)
+			case 2:
+				r.fake.Refuse(annID, "")
+			}
+		})
+		receipt, err := r.send(platforms.Outgoing{Address: r.at(ann), Text: text("two files"), Attachments: files})
+		require.NoError(t, err)
+		require.Empty(t, receipt.Notes)
+		require.Len(t, r.fake.Visible(ann), 2)
+	}
+}
+
 // Voice notes: the flag, a conversion where ffmpeg is there, the file as it is where it is not or fails.
 func TestAdapter_VoiceNotesOut(t *testing.T) {
 	convert := r755(t, "ffmpeg", `for last; do :; done; printf converted > "$last"`)

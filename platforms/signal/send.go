@@ -82,7 +82,8 @@ func (o *outbound) quote() {
 		"quoteMessage": o.a.texts.find(string(o.out.Address.Chat), string(o.out.ReplyTo))}
 }
 
-// send makes one call, once more after a short wait that Signal asked for, if there is time for it.
+// send makes one call. Once a part is visible, one that was certainly not sent is tried once more, after the wait that
+// Signal asked for, if there is time for it.
 func (o *outbound) send(ctx context.Context, p part) error {
 	err := o.attempt(ctx, p)
 	var e *platforms.SendError
@@ -90,21 +91,22 @@ func (o *outbound) send(ctx context.Context, p part) error {
 		o.quoted = nil // the daemon does not take the quote; the answer goes out without
 		err = o.attempt(ctx, p)
 	}
-	if !o.some || !errors.As(err, &e) || e.Kind != platforms.RateLimited {
+	if !o.some || !errors.As(err, &e) || e.Certainty != platforms.NotSent || e.Kind != platforms.RateLimited && e.Kind != platforms.Transient {
 		return err
 	}
 	// A part is visible: the rest can't be tried again later as a message of its own.
-	if end, bounded := ctx.Deadline(); bounded && time.Until(end) < e.RetryAfter+5*time.Second {
+	pause := max(e.RetryAfter, o.a.s.BackoffMin)
+	if end, bounded := ctx.Deadline(); bounded && time.Until(end) < pause+5*time.Second {
 		return err
 	}
-	timer := time.NewTimer(e.RetryAfter)
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 		return err
 	}
-	o.a.s.Metrics.GateWaited(e.RetryAfter)
+	o.a.s.Metrics.GateWaited(pause)
 	return o.attempt(ctx, p)
 }
 
