@@ -177,6 +177,24 @@ func TestAdapter_LastEventID(t *testing.T) {
 	require.Len(t, r.sink.Offered(), 2, "what was accepted is not sent again")
 }
 
+// A stream goes on after what the core has accepted, never after what it only was offered; what makes no event moves
+// the mark too.
+func TestAdapter_LastEventIDIsAccepted(t *testing.T) {
+	r := run(t, signaltest.Options{Numbered: true}, nil)
+	r.fake.Write(signaltest.Post{From: ann, Text: "one"}) // number 0
+	r.messages(1)
+	r.fake.Types(ann, "", false) // number 1
+	r.until("it is known", func() bool { return r.a.mark.get() == "1760000000000-1" })
+	r.sink.Fail(platforms.ErrRefused)
+	r.fake.Write(signaltest.Post{From: ann, Text: "two"}) // number 2
+	r.until("it is refused", func() bool { return len(r.sink.Offered()) > 1 })
+	require.NoError(t, r.fake.Cut())
+	r.until("a new stream is open", func() bool { return len(r.fake.LastEventIDs()) == 2 })
+	require.Equal(t, []string{"", "1760000000000-1"}, r.fake.LastEventIDs())
+	r.sink.Fail(nil)
+	require.Equal(t, "two", r.messages(2)[1].Message.Text)
+}
+
 // The same message again, from a daemon that was restarted in the middle, has the same id.
 func TestAdapter_RedeliveryHasTheSameID(t *testing.T) {
 	r := run(t, signaltest.Options{}, nil)

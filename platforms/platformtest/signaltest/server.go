@@ -94,6 +94,7 @@ type Server struct {
 	unlinked   bool
 	most       int
 	opened     int
+	lastIDs    []string // Last-Event-ID of each stream that was opened
 	mode       Streaming
 	frozen     chan struct{} // closed to go on
 	windows    []window
@@ -279,6 +280,13 @@ func (s *Server) Streams() (now, most, opened int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.streams, s.most, s.opened
+}
+
+// LastEventIDs returns what the streams asked to go on after, "" for none, in the order in which they were opened.
+func (s *Server) LastEventIDs() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.lastIDs)
 }
 
 // Requests returns how many requests came, streams and checks too.

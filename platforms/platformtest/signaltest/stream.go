@@ -105,6 +105,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.streams++
 	s.opened++
+	s.lastIDs = append(s.lastIDs, r.Header.Get("Last-Event-ID"))
 	s.most = max(s.most, s.streams)
 	mode, cursor := s.mode, s.handed
 	if id := r.Header.Get("Last-Event-ID"); id != "" && s.o.Numbered {
