@@ -11,14 +11,14 @@ type Discord struct {
 	Ignored         []string        `yaml:"ignored_channels" env:"DISCORD_IGNORED_CHANNELS" doc:"ids of channels that are never answered; wins over every other list"`
 	Mention         bool            `yaml:"require_mention" default:"true" env:"DISCORD_REQUIRE_MENTION" doc:"in channels only messages that speak to the bot are answered; in threads where it takes part no mention is needed"`
 	FreeChannels    []string        `yaml:"free_response_channels" env:"DISCORD_FREE_RESPONSE_CHANNELS" doc:"ids of channels where require_mention does not hold; no threads are opened there"`
-	FreeThreads     bool            `yaml:"free_response_auto_thread" default:"false" doc:"open threads in free_response_channels too, one for each message"`
+	FreeThreads     bool            `yaml:"free_response_auto_thread" default:"false" env:"DISCORD_FREE_RESPONSE_AUTO_THREAD" doc:"open threads in free_response_channels too, one for each message"`
 	IgnoreOthers    bool            `yaml:"ignore_no_mention" default:"true" env:"DISCORD_IGNORE_NO_MENTION" doc:"where no mention is needed, leave messages alone that mention others and not the bot"`
-	ThreadMention   bool            `yaml:"thread_require_mention" default:"false" doc:"messages in threads need a mention too"`
-	InlineMention   bool            `yaml:"bots_require_inline_mention" default:"true" doc:"a bot that may talk must name ours in its text; a reply is not enough"`
+	ThreadMention   bool            `yaml:"thread_require_mention" default:"false" env:"DISCORD_THREAD_REQUIRE_MENTION" doc:"messages in threads need a mention too"`
+	InlineMention   bool            `yaml:"bots_require_inline_mention" default:"true" env:"DISCORD_BOTS_REQUIRE_INLINE_MENTION" doc:"a bot that may talk must name ours in its text; a reply is not enough"`
 	AutoThread      bool            `yaml:"auto_thread" default:"true" env:"DISCORD_AUTO_THREAD" doc:"a mention in a text channel is answered in a thread of its own"`
 	NoThread        []string        `yaml:"no_thread_channels" env:"DISCORD_NO_THREAD_CHANNELS" doc:"ids of channels where auto_thread does not hold"`
-	History         bool            `yaml:"history_backfill" default:"true" doc:"read what was said before the first mention in a thread"`
-	HistoryLimit    int             `yaml:"history_backfill_limit" default:"50" min:"1" max:"100" doc:"how many messages that are at most"`
+	History         bool            `yaml:"history_backfill" default:"true" env:"DISCORD_HISTORY_BACKFILL" doc:"read what was said before the first mention in a thread"`
+	HistoryLimit    int             `yaml:"history_backfill_limit" default:"50" min:"1" max:"100" env:"DISCORD_HISTORY_BACKFILL_LIMIT" doc:"how many messages that are at most"`
 	Missed          DiscordMissed   `yaml:"missed_message_backfill" doc:"messages that came while Herald was away for longer than Discord keeps them"`
 	Mentions        DiscordMentions `yaml:"allow_mentions" doc:"whom messages of the bot may notify"`
 	SlashCommands   bool            `yaml:"slash_commands" default:"true" doc:"register and answer application commands; off for a second process of the same bot"`

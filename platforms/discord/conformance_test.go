@@ -25,12 +25,22 @@ func TestAdapter_Conformance(t *testing.T) {
 	platformtest.Run(t, platformtest.Harness{New: newWorld})
 }
 
+// The same with threads on, in the places that have none to open.
+func TestAdapter_ConformanceWithThreads(t *testing.T) {
+	platformtest.Run(t, platformtest.Harness{New: func(t *testing.T) platformtest.World {
+		w := startWorld(t, discordtest.Options{})
+		w.leftOut = "channel"
+		return w
+	}})
+}
+
 // world is a fake Discord with a person, a text channel, a thread in it and a post of a forum.
 type world struct {
-	fake   *discordtest.Discord
-	url    string
-	memory platforms.Memory
-	change func(*Options) // of the adapters that are made
+	fake    *discordtest.Discord
+	url     string
+	memory  platforms.Memory
+	change  func(*Options) // of the adapters that are made
+	leftOut string         // a place
 
 	person, guild             discordtest.ID
 	dm, channel, thread, post discordtest.ID
@@ -109,12 +119,13 @@ func address(chat, thread discordtest.ID) platforms.Address {
 }
 
 func (w *world) Places() []platformtest.Place {
-	return []platformtest.Place{
+	places := []platformtest.Place{
 		{Name: "dm", Type: platforms.DM, Address: address(w.dm, "")},
 		{Name: "channel", Type: platforms.Channel, Address: address(w.channel, "")},
 		{Name: "thread", Type: platforms.Thread, Address: address(w.channel, w.thread)},
 		{Name: "forum post", Type: platforms.Thread, Address: address(w.forum, w.post)},
 	}
+	return slices.DeleteFunc(places, func(p platformtest.Place) bool { return p.Name == w.leftOut })
 }
 
 // where is the channel that people see a place as.
