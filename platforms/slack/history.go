@@ -16,9 +16,11 @@ const (
 	// pastFor is how long a thread's messages are remembered.
 	pastFor  = time.Minute
 	pastKept = 64
-	// pageSize is how many messages one question brings; maxPages bounds the questions.
-	pageSize = 200
-	maxPages = 10
+	// pageSize is how many messages of a channel one question brings; of a thread, which comes oldest first, threadPage.
+	// maxPages bounds the questions.
+	pageSize   = 200
+	threadPage = 900
+	maxPages   = 10
 )
 
 // past remembers threads that were read a moment ago.
@@ -73,7 +75,7 @@ func (a *Adapter) earlier(ctx context.Context, channel, thread, before string, l
 	}
 	var all []wireMessage
 	for range maxPages {
-		p, err := a.page(ctx, channel, thread, pageSize, values)
+		p, err := a.page(ctx, channel, thread, sizeOf(thread), values)
 		if err != nil {
 			return nil, err
 		}
@@ -91,6 +93,13 @@ func (a *Adapter) earlier(ctx context.Context, channel, thread, before string, l
 		slices.Reverse(all)
 	}
 	return all, nil
+}
+
+func sizeOf(thread string) int {
+	if thread != "" {
+		return threadPage
+	}
+	return pageSize
 }
 
 // earlierTS compares two ts, which have the same number of digits behind the dot.
@@ -128,7 +137,7 @@ func (a *Adapter) Find(ctx context.Context, out platforms.Outgoing) (id platform
 	}
 	values := url.Values{"include_all_metadata": {"1"}}
 	for range maxPages {
-		p, err := a.page(ctx, channel, string(out.Address.Thread), pageSize, values)
+		p, err := a.page(ctx, channel, string(out.Address.Thread), sizeOf(string(out.Address.Thread)), values)
 		if err != nil {
 			return "", false, err
 		}

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -257,4 +258,34 @@ func TestInbound_PostsWithAPersonsToken(t *testing.T) {
 	require.Equal(t, "bot", r.reason(reasons))
 	w.fake.Write(slacktest.Post{Channel: w.general, User: w.pat.ID, Text: "hi", Mention: true, ViaAPI: true})
 	require.False(t, r.events(1)[0].Sender.IsBot)
+}
+
+// Of a long past the newest messages come, oldest first, in threads and in channels.
+func TestHistory_NewestOfALongPast(t *testing.T) {
+	w := startWorld(t)
+	root := w.threads[w.general]
+	var last, flat string
+	for i := range 1100 {
+		last = w.fake.Write(slacktest.Post{Channel: w.general, Thread: root, User: w.pat.ID, Text: fmt.Sprintf("reply %d", i), Silent: true})
+	}
+	for i := range 250 {
+		flat = w.fake.Write(slacktest.Post{Channel: w.secret, User: w.pat.ID, Text: fmt.Sprintf("post %d", i), Silent: true})
+	}
+	r := w.run(t)
+	for _, c := range []struct {
+		at         platforms.Address
+		before     string
+		n          int
+		first, end string
+	}{
+		{w.at(w.general, root), last, 3, "reply 1096", "reply 1098"},
+		{w.at(w.secret, ""), flat, 220, "post 29", "post 248"},
+	} {
+		past, err := r.History(t.Context(), c.at, platforms.MessageID(c.before), c.n)
+		require.NoError(t, err)
+		require.Len(t, past, c.n)
+		require.Equal(t, c.first, past[0].Text)
+		require.Equal(t, c.end, past[c.n-1].Text)
+		require.Equal(t, "Pat Doe", past[0].Sender.Name)
+	}
 }
