@@ -20,6 +20,7 @@ const (
 	dropEmpty       = "empty"
 	dropUndecodable = "undecodable"
 	dropCommands    = "commands_off"
+	dropLate        = "late_interaction"
 )
 
 // dispatch handles one event of the gateway. nil means that it is done with: the core has it, or it makes no
@@ -70,7 +71,7 @@ func (a *Adapter) onReady(ctx context.Context, l *link, f frame) error {
 
 // opened notes that events flow.
 func (a *Adapter) opened(l *link) {
-	l.failures = 0
+	l.failures, l.replay = 0, false
 	l.wait.Reset()
 	a.health.set("connected", "")
 	a.s.Log.Info().Str("bot", a.me().name).Msg("connected to Discord")

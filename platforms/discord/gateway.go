@@ -53,6 +53,7 @@ type link struct {
 	failures int       // in a row
 	identify time.Time // when a session was last begun
 	missed   *catchUp  // nil unless switched on
+	replay   bool      // what comes was sent while there was no connection
 }
 
 // receive keeps a connection until ctx ends (nil) or Discord refuses the bot (*platforms.StartError).
@@ -155,6 +156,7 @@ func (l *link) connect(ctx context.Context) error {
 		}
 		l.identify = time.Now()
 	}
+	l.replay = s.ID != ""
 	dialer := websocket.Dialer{HandshakeTimeout: l.a.s.ConnectTimeout, Proxy: socketProxy(l.a.s), ReadBufferSize: 8 << 10}
 	dialCtx, cancel := context.WithTimeout(ctx, l.a.s.ConnectTimeout)
 	defer cancel()

@@ -18,6 +18,9 @@ const (
 	pendingKept = 1024
 	// ackTime bounds the confirmation of an interaction; Discord waits 3 seconds.
 	ackTime = 10 * time.Second
+	// replayLimit is how old a replayed interaction may be: Discord has told its person after 3 seconds that it failed,
+	// and a command that runs minutes later is a surprise.
+	replayLimit = 10 * time.Second
 	// privateFlag shows a message to one person only.
 	privateFlag = discordgo.MessageFlagsEphemeral
 )
@@ -138,6 +141,10 @@ func (a *Adapter) onInteraction(ctx context.Context, l *link, f frame) error {
 	}
 	p := a.interactionPlace(i)
 	switch {
+	case l.replay && time.Since(when(i.ID)) > replayLimit:
+		a.s.Metrics.Dropped(dropLate)
+		a.s.Log.Info().Dur("age", time.Since(when(i.ID))).Msg("a command or press came while there was no connection; Discord has told its person that it failed")
+		return nil
 	case i.Type == discordgo.InteractionApplicationCommandAutocomplete:
 		a.beside(func(ctx context.Context) { a.complete(ctx, i) })
 		return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/platforms"
+	"herald/platforms/platformtest"
 	"herald/platforms/platformtest/discordtest"
 )
 
@@ -141,6 +142,21 @@ func TestInteractions_FifteenMinutes(t *testing.T) {
 	require.Equal(t, []string{"late"}, r.texts(r.dm))
 	require.NoError(t, r.a.AnswerClick(r.ctx(), address(r.dm, ""), platforms.Click{Reply: reply}, "x"), "a press that is forgotten")
 	require.Error(t, r.a.AnswerClick(r.ctx(), address(r.dm, ""), platforms.Click{Reply: "x"}, "x"))
+}
+
+// Discord has told the person that it failed: it must not happen minutes later all the same.
+func TestInteractions_ReplayedTooLate(t *testing.T) {
+	a := quietAdapter(t)
+	for i, c := range []struct {
+		age    time.Duration
+		replay bool
+		kept   int
+	}{{time.Minute, true, 0}, {time.Second, true, 1}, {time.Minute, false, 1}} {
+		sink := &platformtest.Sink{}
+		raw := fmt.Sprintf(`{"id":%q,"type":2,"token":"t%d","channel_id":"2","user":{"id":"3"},"data":{"name":"new"}}`, idAt(time.Now().Add(-c.age)), i)
+		require.NoError(t, a.dispatch(t.Context(), &link{a: a, sink: sink, replay: c.replay}, frame{T: "INTERACTION_CREATE", D: []byte(raw)}))
+		require.Len(t, sink.Events(), c.kept)
+	}
 }
 
 // A press in a channel that is not answered is refused to its person, and not handed on.

@@ -177,6 +177,15 @@ func (a *Adapter) inForum(at platforms.Address) bool {
 	return ok && p.forum()
 }
 
+// askForum is inForum, and asks Discord where nothing is known.
+func (a *Adapter) askForum(ctx context.Context, at platforms.Address) bool {
+	p, ok := a.rooms.get(string(at.Chat))
+	if !ok {
+		p, _ = a.look(ctx, string(at.Chat))
+	}
+	return p.forum()
+}
+
 // send delivers a new message.
 func (o *outbound) send(ctx context.Context) error {
 	a := o.a
@@ -309,7 +318,7 @@ func (o *outbound) edit(ctx context.Context) error {
 // that the thread hangs on and for answers that got no thread, the channel.
 func (a *Adapter) onMessages(ctx context.Context, at platforms.Address, id platforms.MessageID, request func(channel string) error) error {
 	first, second := a.threads.there(ctx, at), string(at.Chat)
-	if string(id) == string(at.Thread) && !a.inForum(at) {
+	if string(id) == string(at.Thread) && !a.askForum(ctx, at) {
 		first, second = string(at.Chat), string(at.Thread)
 	}
 	if at.Thread == "" {

@@ -220,6 +220,12 @@ func TestForum_FoundByAsking(t *testing.T) {
 	r.start() // resumed: no list of channels comes
 	receipt := r.mustSend(platforms.Outgoing{Address: address(r.forum, ""), Text: words("hello")})
 	require.Equal(t, []string{"hello"}, r.texts(discordtest.ID(receipt.Message)))
+	r.stop()
+	r.start()
+	// The first message of a post stands in the post, unlike the one that another thread hangs on.
+	require.NoError(t, r.a.React(r.ctx(), address(r.forum, r.post), id(r.post), "👀"))
+	opening, _ := r.fake.Message(r.post, r.post)
+	require.Len(t, opening.Reactions, 1)
 }
 
 // History is what was said before, oldest first, with the message that the thread hangs on.
