@@ -307,22 +307,44 @@ func (l *lane) settleUnknown(row *sessions.OutboxRow, se *platforms.SendError) {
 func (l *lane) refuse(row *sessions.OutboxRow, se *platforms.SendError) {
 	w := l.w
 	row.State, row.Error = sessions.OutFailed, se.Error()
-	var notice *sessions.OutboxRow
+	var notices []*sessions.OutboxRow
 	if row.Kind != sessions.OutNotice && row.Kind != sessions.OutPreview {
-		notice = &sessions.OutboxRow{Lane: row.Lane, Kind: sessions.OutNotice, Turn: row.Turn, Session: row.Session,
-			Message: platforms.Outgoing{Address: row.Message.Address, Text: w.text(row.Message.Address, w.opt.Texts.Refused(row.Message.Address, se.Err.Error()))}}
+		notices = w.notices(row, w.opt.Texts.Refused(row.Message.Address, se.Err.Error()))
 	}
 	l.commit(row, func(tx sessions.Tx) error {
-		if notice == nil {
+		if len(notices) == 0 {
 			return nil
 		}
 		if err := w.tellModel(tx, row, []string{se.Err.Error()}); err != nil {
 			return err
 		}
-		return tx.PutOutbox(notice)
+		return tx.PutOutbox(notices...)
 	})
-	if notice != nil && notice.ID != 0 {
-		w.enqueue(notice)
+	w.enqueueAll(notices)
+}
+
+// notices renders a word of Herald's own about a row, in as many messages as it needs.
+func (w *Worker) notices(row *sessions.OutboxRow, markdown string) []*sessions.OutboxRow {
+	chunks := []platforms.Text{{Body: markdown, Plain: markdown, Markdown: markdown}}
+	if adapter, ok := w.opt.Adapters.Adapter(row.Message.Address.AccountOf()); ok {
+		if rendered := format.Render(markdown, adapter.Traits().Text); len(rendered) > 0 {
+			chunks = rendered
+		}
+	}
+	out := make([]*sessions.OutboxRow, len(chunks))
+	for i, c := range chunks {
+		out[i] = &sessions.OutboxRow{Lane: row.Lane, Kind: sessions.OutNotice, Turn: row.Turn, Session: row.Session,
+			Message: platforms.Outgoing{Address: row.Message.Address, Text: c}}
+	}
+	return out
+}
+
+// enqueueAll queues rows that were committed.
+func (w *Worker) enqueueAll(rows []*sessions.OutboxRow) {
+	for _, row := range rows {
+		if row.ID != 0 {
+			w.enqueue(row)
+		}
 	}
 }
 
@@ -344,11 +366,10 @@ func (l *lane) retry(row *sessions.OutboxRow, at time.Time, se *platforms.SendEr
 func (l *lane) finish(row *sessions.OutboxRow, state sessions.OutboxState, reason string, notes []string) {
 	w := l.w
 	row.State, row.Error = state, reason
-	var notice *sessions.OutboxRow
+	var notices []*sessions.OutboxRow
 	if len(notes) > 0 {
 		row.Error = strings.Join(notes, "; ") // for who has asked for the message
-		notice = &sessions.OutboxRow{Lane: row.Lane, Kind: sessions.OutNotice, Turn: row.Turn, Session: row.Session,
-			Message: platforms.Outgoing{Address: row.Message.Address, Text: w.text(row.Message.Address, w.opt.Texts.Notes(row.Message.Address, notes))}}
+		notices = w.notices(row, w.opt.Texts.Notes(row.Message.Address, notes))
 	}
 	l.commit(row, func(tx sessions.Tx) error {
 		if state == sessions.OutSent {
@@ -356,17 +377,15 @@ func (l *lane) finish(row *sessions.OutboxRow, state sessions.OutboxState, reaso
 				return err
 			}
 		}
-		if notice == nil {
+		if len(notices) == 0 {
 			return nil
 		}
 		if err := w.tellModel(tx, row, notes); err != nil {
 			return err
 		}
-		return tx.PutOutbox(notice)
+		return tx.PutOutbox(notices...)
 	})
-	if notice != nil && notice.ID != 0 {
-		w.enqueue(notice)
-	}
+	w.enqueueAll(notices)
 }
 
 // tellModel keeps in the conversation what could not be sent of an answer, so that the model knows it from its next

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"herald/platforms"
+	"herald/platforms/format"
 	"herald/sessions"
 )
 
@@ -47,15 +48,8 @@ func (w *Worker) Resend(tx sessions.Tx, id sessions.OutboxID, at platforms.Addre
 	again := &sessions.OutboxRow{Lane: row.Lane, Kind: row.Kind, Turn: row.Turn, Session: row.Session, Message: row.Message}
 	again.Message.Nonce = "" // a new message on purpose
 	again.Message.Edit = ""
-	head := w.text(at, label)
-	again.Message.Text.Body = head.Body + "\n" + row.Message.Text.Body
-	again.Message.Text.Plain = head.Plain + "\n" + row.Message.Text.Plain
-	again.Message.Text.Markdown = head.Markdown + "\n\n" + row.Message.Text.Markdown
-	shift := len(utf16Of(head.Body + "\n"))
-	again.Message.Text.Styles = nil
-	for _, s := range row.Message.Text.Styles {
-		s.Start += shift
-		again.Message.Text.Styles = append(again.Message.Text.Styles, s)
+	if headed := under(w.text(at, label), row.Message.Text); w.fits(at, headed) {
+		again.Message.Text = headed // a part of a long message may be as long as the platform allows: it goes out as it is
 	}
 	row.State, row.Error = sessions.OutCancelled, "sent again on request"
 	if err := tx.SetOutbox(row); err != nil {
@@ -65,4 +59,29 @@ func (w *Worker) Resend(tx sessions.Tx, id sessions.OutboxID, at platforms.Addre
 		return nil, fmt.Errorf("queue the message again: %w", err)
 	}
 	return again, nil
+}
+
+// under returns text with a line above it.
+func under(head, text platforms.Text) platforms.Text {
+	out := platforms.Text{Body: head.Body + "\n" + text.Body, Plain: head.Plain + "\n" + text.Plain, Markdown: head.Markdown + "\n\n" + text.Markdown}
+	shift := len(utf16Of(head.Body + "\n"))
+	for _, s := range text.Styles {
+		s.Start += shift
+		out.Styles = append(out.Styles, s)
+	}
+	return out
+}
+
+// fits reports whether a text can be one message at a place.
+func (w *Worker) fits(at platforms.Address, text platforms.Text) bool {
+	adapter, ok := w.opt.Adapters.Adapter(at.AccountOf())
+	if !ok {
+		return true
+	}
+	traits := adapter.Traits().Text
+	counted := text.Plain
+	if traits.CountMarkup || counted == "" {
+		counted = text.Body
+	}
+	return traits.Limit <= 0 || format.Length(counted, traits.Unit) <= traits.Limit
 }

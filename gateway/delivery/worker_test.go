@@ -29,6 +29,7 @@ var place = platforms.Address{Platform: "test", Account: "bot", Chat: "7"}
 // service is a scripted platform: it keeps what is visible and answers each call as told.
 type service struct {
 	traits platforms.Traits
+	notes  []string // of the first receipt
 
 	mu      sync.Mutex
 	script  []error // one per call; nil and past the end: success
@@ -64,7 +65,9 @@ func (s *service) Send(_ context.Context, out platforms.Outgoing) (platforms.Rec
 			return platforms.Receipt{}, err
 		}
 	}
-	return platforms.Receipt{Message: s.take(out)}, nil
+	receipt := platforms.Receipt{Message: s.take(out), Notes: s.notes}
+	s.notes = nil
+	return receipt, nil
 }
 
 func (s *service) take(out platforms.Outgoing) platforms.MessageID {
@@ -244,6 +247,48 @@ func TestWorker_SurfacesAnUnknownOutcomeOnce(t *testing.T) {
 		require.Equal(t, "maybe twice\nfragile", s.texts()[2])
 		_, err = resend()
 		require.ErrorIs(t, err, delivery.ErrNotUnknown, "a second press sends nothing")
+	})
+}
+
+// A part of a long message is as long as the platform allows: it is sent again without the label, not refused.
+func TestWorker_ResendsAFullPart(t *testing.T) {
+	traits := platforms.Traits{Text: platforms.TextTraits{Dialect: platforms.SignalStyles, Limit: 100, Unit: platforms.UTF16, Number: true}}
+	full := strings.Repeat("😀", 50)
+	s := &service{traits: traits, script: []error{refusal(platforms.Transient, platforms.Unknown, 0)}}
+	within(t, s, s, func(t *testing.T, b *bench) {
+		row := final(full)
+		row.Message.Text.Styles = []platforms.Style{{Start: 0, Length: 100, Kind: "BOLD"}}
+		b.post(row)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		var again *sessions.OutboxRow
+		require.NoError(t, b.store.Update(t.Context(), sessions.EdgeCommand, func(tx sessions.Tx) (err error) {
+			again, err = b.w.Resend(tx, row.ID, place, "maybe twice")
+			return err
+		}))
+		b.w.Take(again)
+		synctest.Wait()
+		require.Equal(t, full, s.texts()[2])
+		require.Equal(t, row.Message.Text.Styles, again.Message.Text.Styles)
+	})
+}
+
+// What could not be sent is told in full, in as many messages as it needs.
+func TestWorker_TellsEveryNote(t *testing.T) {
+	var notes []string
+	for i := range 30 {
+		notes = append(notes, fmt.Sprintf("file-%02d.png was not sent: it is too large.", i))
+	}
+	s := &service{traits: platforms.Traits{Text: platforms.TextTraits{Dialect: platforms.SignalStyles, Limit: 300, Unit: platforms.UTF16, Number: true}}, notes: notes}
+	within(t, s, s, func(t *testing.T, b *bench) {
+		b.post(final("see"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		all := strings.Join(s.texts(), "\n")
+		require.Greater(t, len(s.texts()), 4)
+		for _, note := range notes {
+			require.Contains(t, all, note)
+		}
 	})
 }
 

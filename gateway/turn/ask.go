@@ -114,7 +114,7 @@ func (run *Run) openQuestion(ctx context.Context, call tools.Call, text string, 
 	var id [4]byte
 	_, _ = rand.Read(id[:])
 	q.ID = hex.EncodeToString(id[:])
-	var row *sessions.OutboxRow
+	var put []*sessions.OutboxRow
 	err := run.update(sessions.EdgeQueue, func(tx sessions.Tx) error {
 		values, err := tx.Values(spacePrompt)
 		if err != nil {
@@ -135,19 +135,20 @@ func (run *Run) openQuestion(ctx context.Context, call tools.Call, text string, 
 		if err := tx.SetValue(spacePrompt, q.ID, data, run.r.s.Now()); err != nil {
 			return err
 		}
-		row = run.questionRow(q)
-		return tx.PutOutbox(row)
+		put = run.questionRows(q)
+		return tx.PutOutbox(put...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("put the question: %w", err)
 	}
-	if row != nil {
-		run.r.s.Outbox.Take(row)
+	if len(put) > 0 {
+		run.r.s.Outbox.Take(put...)
 	}
 	return q, nil
 }
 
-func (run *Run) questionRow(q *question) *sessions.OutboxRow {
+// questionRows renders a question, in as many messages as it needs; the last one has the buttons.
+func (run *Run) questionRows(q *question) []*sessions.OutboxRow {
 	at := run.address()
 	adapter, ok := run.r.s.Adapters.Adapter(at.AccountOf())
 	md := q.Question
@@ -168,12 +169,16 @@ func (run *Run) questionRow(q *question) *sessions.OutboxRow {
 	if ok {
 		traits = adapter.Traits().Text
 	}
-	row := &sessions.OutboxRow{Kind: sessions.OutPrompt, Turn: run.turn.ID, Session: run.session.ID,
-		Message: platforms.Outgoing{Address: at, Buttons: buttons}}
-	if chunks := format.Render(md, traits); len(chunks) > 0 {
-		row.Message.Text = chunks[0]
+	var out []*sessions.OutboxRow
+	for _, chunk := range format.Render(md, traits) {
+		out = append(out, &sessions.OutboxRow{Kind: sessions.OutPrompt, Turn: run.turn.ID, Session: run.session.ID,
+			Message: platforms.Outgoing{Address: at, Text: chunk}})
 	}
-	return row
+	if len(out) == 0 {
+		out = []*sessions.OutboxRow{{Kind: sessions.OutPrompt, Turn: run.turn.ID, Session: run.session.ID, Message: platforms.Outgoing{Address: at}}}
+	}
+	out[len(out)-1].Message.Buttons = buttons
+	return out
 }
 
 // ParseAsk returns the question and choice that button data names.
@@ -305,7 +310,13 @@ func (run *Run) answeredRow(tx sessions.Tx, q *question, text string) (*sessions
 			!strings.HasPrefix(row.Message.Buttons[0][0].Data, askPrefix+q.ID+":") {
 			continue
 		}
-		edit := run.row(sessions.OutNotice, run.r.s.Texts.AskAnswered(row.Message.Address, q.Question, text))
+		text := run.r.s.Texts.AskAnswered(row.Message.Address, q.Question, text)
+		edit := run.row(sessions.OutNotice, text)
+		if adapter, ok := run.r.s.Adapters.Adapter(row.Message.Address.AccountOf()); ok {
+			if chunks := format.Render(text, adapter.Traits().Text); len(chunks) > 1 {
+				edit.Message.Text = chunks[len(chunks)-1] // the message with the buttons is the last part
+			}
+		}
 		edit.Message.Address, edit.Message.Edit = row.Message.Address, row.Sent
 		return edit, nil
 	}
