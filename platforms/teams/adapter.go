@@ -66,8 +66,8 @@ func New(o Options) (*Adapter, error) {
 	a.moves = newTransport(&a.s)
 	a.http = newClient(a.moves)
 	a.keys = newKeySet(&a.s, a.http)
-	a.tokens = newTokens(&a.s, a.http, botScope)
-	a.graphTokens = newTokens(&a.s, a.http, graphScope)
+	a.tokens = newTokens(&a.s, a.http, s.cloud.botScope)
+	a.graphTokens = newTokens(&a.s, a.http, s.cloud.graphScope)
 	a.health = health{clock: s.Clock}
 	a.health.set("starting", "")
 	a.gate = newGate(s.Clock, s.limited)

@@ -18,9 +18,6 @@ import (
 	"herald/platforms"
 )
 
-// graphScope is Graph's, for whatever the app was granted there.
-const graphScope = "https://graph.microsoft.com/.default"
-
 // driveItem is a file as Graph describes it.
 type driveItem struct {
 	Name        string `json:"name"`

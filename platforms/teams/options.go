@@ -64,6 +64,28 @@ const (
 // serviceHosts are Microsoft's own. Anybody can register other names below trafficmanager.net.
 var serviceHosts = []string{"smba.trafficmanager.net", "smba.infra.gov.teams.microsoft.us"}
 
+// cloud is what differs between Microsoft's clouds beside the addresses: who signs tokens for bots, and what our own are
+// for.
+type cloud struct {
+	issuer     string
+	botScope   string
+	graphScope string
+}
+
+var (
+	publicCloud     = cloud{"https://api.botframework.com", "https://api.botframework.com/.default", "https://graph.microsoft.com/.default"}
+	governmentCloud = cloud{"https://api.botframework.us", "https://api.botframework.us/.default", "https://graph.microsoft.us/.default"}
+)
+
+// cloudOf tells the cloud by the metadata document of the signing keys: that of the US government is at
+// login.botframework.azure.us.
+func cloudOf(openID string) cloud {
+	if u, err := url.Parse(openID); err == nil && strings.HasSuffix(strings.ToLower(u.Hostname()), ".azure.us") {
+		return governmentCloud
+	}
+	return publicCloud
+}
+
 // Options configures an Adapter. ClientID, ClientSecret and TenantID are mandatory; New fills in the defaults.
 type Options struct {
 	// ClientID is the bot's application id, a GUID. ClientSecret is its password, a secret. TenantID is the
@@ -160,6 +182,7 @@ var (
 type settings struct {
 	Options
 	account       platforms.Account
+	cloud         cloud
 	proxy         *url.URL
 	proxyPassword string
 	hosts         map[string]bool // "host:port" that tokens may go to
@@ -264,6 +287,7 @@ func (s *settings) checkURLs() error {
 		*u.value = strings.TrimRight(*u.value, "/")
 	}
 	s.ServiceURL += "/"
+	s.cloud = cloudOf(s.OpenIDURL)
 	for _, host := range serviceHosts {
 		s.hosts[net.JoinHostPort(host, "443")] = true
 	}

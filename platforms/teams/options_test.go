@@ -118,6 +118,17 @@ func TestTokens_KeptAndRenewed(t *testing.T) {
 	require.Len(t, r.a.Secrets(), 2, "the client secret and the token in use")
 }
 
+// The government's cloud signs and is spoken to by other names; what stands in its name is no part of the public one.
+func TestCloudOf(t *testing.T) {
+	require.Equal(t, publicCloud, cloudOf(DefaultOpenIDURL))
+	require.Equal(t, governmentCloud, cloudOf("https://login.botframework.azure.us/v1/.well-known/openidconfiguration"))
+	require.Equal(t, publicCloud, cloudOf("https://azure.us.example.org/"))
+	require.Equal(t, publicCloud, cloudOf("http://127.0.0.1:1/azure.us"))
+	r := start(t, teamstest.Options{}, nil)
+	r.a.s.cloud = governmentCloud
+	require.Equal(t, http.StatusUnauthorized, r.fake.Forge(teamstest.Post{Room: r.dm.ID, Text: "hello"}, teamstest.None).Status)
+}
+
 func TestRoutes(t *testing.T) {
 	a, err := New(goodOptions())
 	require.NoError(t, err)

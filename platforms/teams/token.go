@@ -19,7 +19,6 @@ import (
 const (
 	// renewBefore is how long before its end a token is not used any more.
 	renewBefore = 5 * time.Minute
-	botScope    = "https://api.botframework.com/.default"
 )
 
 // tokens gets and keeps the bot's own token for one scope.

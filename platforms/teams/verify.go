@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// issuer is who signs tokens for bots.
-	issuer = "https://api.botframework.com"
 	// leeway is how far clocks may be apart.
 	leeway = 5 * time.Minute
 	// teamsChannel is the channel id of Teams, which the key must be endorsed for.
@@ -54,7 +52,7 @@ func (a *Adapter) verify(ctx context.Context, header string) (proof, error) {
 	var c claims
 	var key signingKey
 	var keyErr error
-	parser := jwt.NewParser(jwt.WithValidMethods([]string{"RS256"}), jwt.WithIssuer(issuer), jwt.WithAudience(a.s.ClientID),
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{"RS256"}), jwt.WithIssuer(a.s.cloud.issuer), jwt.WithAudience(a.s.ClientID),
 		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(a.s.Clock.Now))
 	_, err := parser.ParseWithClaims(token, &c, func(t *jwt.Token) (any, error) {
 		id, _ := t.Header["kid"].(string)
