@@ -26,6 +26,7 @@ type Adapter struct {
 	gate        *gate
 	rooms       *rooms
 	own         *platforms.Marks
+	threads     *platforms.Marks // of channels, that the bot takes part in
 	presses     presses
 	streams     streams
 	reactions   reactions
@@ -46,6 +47,7 @@ var (
 	_ platforms.Reactor   = (*Adapter)(nil)
 	_ platforms.Clicker   = (*Adapter)(nil)
 	_ platforms.Directory = (*Adapter)(nil)
+	_ platforms.Historian = (*Adapter)(nil)
 	_ platforms.Opener    = (*Adapter)(nil)
 	_ platforms.Handler   = (*Adapter)(nil)
 	_ platforms.Secretive = (*Adapter)(nil)
@@ -73,6 +75,7 @@ func New(o Options) (*Adapter, error) {
 	a.gate = newGate(s.Clock, s.limited)
 	a.rooms = newRooms(s.Memory, s.Clock)
 	a.own = platforms.NewMarks(s.Memory, "own", ownKept)
+	a.threads = platforms.NewMarks(s.Memory, "thread", threadsKept)
 	a.streams = streams{live: map[string]*stream{}, denied: map[string]bool{}}
 	a.reactions = reactions{pace: rate.NewLimiter(reactRate, reactBurst), on: map[string]string{}}
 	a.consents = newConsents(&a.s)

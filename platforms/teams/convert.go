@@ -122,6 +122,11 @@ func (a *Adapter) message(ctx context.Context, act *activity, e *platforms.Event
 			return dropEmpty, nil
 		}
 	}
+	if v.addressed {
+		if m.Earlier, err = a.builds(ctx, act, string(e.Address.Thread)); err != nil {
+			return "", err
+		}
+	}
 	e.Addressed, e.Message = v.addressed, m
 	return "", nil
 }

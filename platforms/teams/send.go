@@ -289,6 +289,11 @@ func (o *outbound) sent(ctx context.Context, id string) {
 			o.a.s.Log.Warn().Err(err).Msg("a message of ours can't be noted")
 		}
 	}
+	if o.thread != "" && o.a.s.Graph {
+		if err := o.a.threads.Add(ctx, ownName(o.chat, o.thread)); err != nil {
+			o.a.s.Log.Warn().Err(err).Msg("a thread that we take part in can't be noted")
+		}
+	}
 	if !o.some {
 		o.some, o.receipt.Message = true, platforms.MessageID(id)
 		return

@@ -80,6 +80,10 @@ func (s *Server) channelMessage(w http.ResponseWriter, parts []string) {
 		return
 	}
 	id, rest := parts[5], parts[6:]
+	if len(rest) == 1 && rest[0] == "replies" {
+		s.graphReplies(w, r, id)
+		return
+	}
 	if len(rest) >= 2 && rest[0] == "replies" {
 		id, rest = rest[1], rest[2:]
 	}
@@ -103,16 +107,39 @@ func (s *Server) graphMessage(w http.ResponseWriter, room, id string, rest []str
 		f.serve(w)
 		return
 	}
+	writeJSON(w, http.StatusOK, s.graphItem(r, m))
+}
+
+// graphReplies lists the replies of a thread, newest first.
+func (s *Server) graphReplies(w http.ResponseWriter, r *room, root string) {
+	if r.messages[root] == nil {
+		writeError(w, refuse(404, "NotFound", "Message not found."))
+		return
+	}
+	list := []map[string]any{}
+	for _, id := range slices.Backward(r.order) {
+		if m := r.messages[id]; m.Thread == root && m.ID != root {
+			list = append(list, s.graphItem(r, m))
+		}
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"value": list})
+}
+
+// graphItem is a message as Graph describes it.
+func (s *Server) graphItem(r *room, m *Message) map[string]any {
 	body := "<p>" + html.EscapeString(m.Text) + "</p>"
 	refs := []map[string]any{}
-	for _, f := range s.references[room+"/"+id] {
+	for _, f := range s.references[r.ID+"/"+m.ID] {
 		body += fmt.Sprintf(`<attachment id="%s"></attachment>`, f.id)
 		refs = append(refs, map[string]any{"id": f.id, "contentType": "reference", "contentUrl": f.url, "content": nil, "name": f.name, "thumbnailUrl": nil})
 	}
 	u := s.users[m.From]
-	writeJSON(w, http.StatusOK, map[string]any{
-		"id": m.ID, "messageType": "message", "createdDateTime": m.At.UTC(), "attachments": refs,
-		"body": map[string]string{"contentType": "html", "content": body},
-		"from": map[string]any{"user": map[string]string{"id": u.AAD, "displayName": u.Name}},
-	})
+	from := map[string]any{"user": map[string]string{"id": u.AAD, "displayName": u.Name}}
+	if m.Bot {
+		from = map[string]any{"user": nil, "application": map[string]string{"id": s.o.AppID, "displayName": s.o.BotName}}
+	}
+	return map[string]any{
+		"id": m.ID, "messageType": "message", "createdDateTime": m.At.UTC(), "attachments": refs, "deletedDateTime": nil,
+		"body": map[string]string{"contentType": "html", "content": body}, "from": from,
+	}
 }
