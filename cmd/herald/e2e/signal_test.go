@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/gateway/model/modeltest"
+	"herald/platforms/platformtest/faults"
 	"herald/platforms/platformtest/signaltest"
 )
 
@@ -186,6 +187,39 @@ func TestSignal_27000CharactersArriveWhole(t *testing.T) {
 	r = h.herald("send", "signal:"+signalBob, long)
 	require.Zero(t, r.code, r.err)
 	whole(t, h, signalBob, long)
+}
+
+// A part of a long answer that may have got lost is sent again on request, whole.
+func TestSignal_ResendsAPartOfALongAnswer(t *testing.T) {
+	long := longMessage(27000)
+	llm := modeltest.Serve(modeltest.Answering(func(modeltest.Request) modeltest.Reply { return modeltest.Text(long) }))
+	t.Cleanup(llm.Close)
+	h := newSignal(t, "OPENAI_API_KEY=sk-test-0123456789abcdef", "OPENAI_BASE_URL="+llm.OpenAI(), "HERALD_MODEL=a-model", "HERALD_MODEL_PROVIDER=openai")
+	h.fake.Break("send", faults.Fault{Kind: faults.ResetAfter})
+	h.write("", "tell me everything")
+	number := regexp.MustCompile(`/resend (\d+)`)
+	doubt := h.sees(signalAnn, "/resend ")
+	id := number.FindStringSubmatch(doubt.Text)
+	require.NotNil(t, id, doubt.Text)
+	first := h.fake.Visible(signalAnn)[0]
+	h.write("", "/resend "+id[1])
+	h.until("the part is there again", func() bool {
+		all := h.fake.Visible(signalAnn)
+		last := all[len(all)-1]
+		return last.Timestamp != first.Timestamp && strings.HasSuffix(last.Text, first.Text) && len(last.Styles) == len(first.Styles)
+	})
+}
+
+// People and groups are named as people name them.
+func TestSignal_SendsByName(t *testing.T) {
+	h := newSignal(t, "SIGNAL_HOME_CHANNEL="+signalAnn)
+	h.until("the directory knows them", func() bool { return strings.Contains(h.herald("channels").out, "Garden") })
+	require.Contains(t, h.good("send", "signal:#Garden", "to the group"), "sent")
+	require.Contains(t, h.good("send", "signal:@Bob", "to Bob"), "sent")
+	require.Contains(t, h.good("send", "signal", "to the home channel"), "sent")
+	h.sees(h.group, "to the group")
+	h.sees(signalBob, "to Bob")
+	h.sees(signalAnn, "to the home channel")
 }
 
 // longMessage is Markdown of at least n characters: a bold run over many paragraphs' length, emoji, and code.
