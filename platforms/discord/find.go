@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bwmarrin/discordgo"
+
 	"herald/platforms"
 )
 
@@ -40,7 +42,7 @@ func (a *Adapter) Find(ctx context.Context, out platforms.Outgoing) (platforms.M
 		return "", false, errUndecided
 	}
 	page, err := a.messages(ctx, channel, "", pageLimit)
-	if codeOf(err) == 10003 && out.Address.Thread != "" {
+	if codeOf(err) == discordgo.ErrCodeUnknownChannel && out.Address.Thread != "" {
 		return "", false, nil // a thread that does not exist holds nothing
 	}
 	if err != nil {

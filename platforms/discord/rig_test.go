@@ -57,6 +57,9 @@ func newRig(t *testing.T, fake discordtest.Options, change func(*Options)) *rig 
 
 // prepareRig is newRig without the running adapter.
 func prepareRig(t *testing.T, fake discordtest.Options, change func(*Options)) *rig {
+	if fake.Heartbeat == 0 {
+		fake.Heartbeat = time.Second // a busy machine must not look deaf
+	}
 	r := &rig{t: t, world: startWorld(t, fake), sink: &platformtest.Sink{}, log: &lines{}}
 	r.change = func(o *Options) {
 		o.Log = zerolog.New(r.log)

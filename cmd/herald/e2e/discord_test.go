@@ -225,3 +225,28 @@ func TestDiscord_MissedMessagesAreCaughtUp(t *testing.T) {
 	}
 	require.Equal(t, 1, count, "an answered message was taken up again")
 }
+
+// A role lets people in, in channels and in direct chats; everybody else is a stranger.
+func TestDiscord_RolesLetPeopleIn(t *testing.T) {
+	fake := discordtest.New(discordtest.Options{Token: discordToken, BotID: "700000000000000001"})
+	url, err := fake.Start()
+	require.NoError(t, err)
+	t.Cleanup(fake.Close)
+	staff, guest := fake.AddUser(discordtest.User{Username: "staff"}), fake.AddUser(discordtest.User{Username: "guest"})
+	guild := fake.AddGuild("Team", 0, guest)
+	role := fake.AddRole(guild, "team", 0)
+	fake.AddMember(guild, staff, role)
+	general := fake.AddChannel(discordtest.Channel{Guild: guild, Name: "general"})
+	p := newPlace(t)
+	p.env = append(p.env, "DISCORD_BOT_TOKEN="+discordToken, "DISCORD_API_URL="+url, "DISCORD_ALLOWED_ROLES="+string(role), "DISCORD_AUTO_THREAD=false")
+	g := &discordGuild{fake: fake, person: staff, dm: fake.DM(staff), general: general, daemon: p.run()}
+	g.connected()
+	fake.Write(discordtest.Post{Channel: general, From: guest, Text: "what is 6 times 6?", MentionBot: true})
+	fake.Write(discordtest.Post{Channel: general, From: staff, Text: "what is 6 times 7?", MentionBot: true})
+	g.sees(general, "= 42")
+	fake.Write(discordtest.Post{Channel: g.dm, From: staff, Text: "what is 6 times 8?"})
+	g.sees(g.dm, "= 48")
+	for _, m := range fake.Visible(general) {
+		require.NotContains(t, m.Text, "= 36")
+	}
+}
