@@ -192,7 +192,7 @@ func (l *link) address(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if n := found.Limit.Remaining; n != nil && *n <= 0 && found.Limit.ResetAfter > 0 {
+	if n := found.Limit.Remaining; n != nil && *n <= 0 && found.Limit.ResetAfter > 0 && l.a.current().ID == "" {
 		wait := time.Duration(min(found.Limit.ResetAfter, 86_400_000)) * time.Millisecond
 		return "", &platforms.SendError{Kind: platforms.RateLimited, RetryAfter: wait, Err: errors.New("no more sessions may be begun today")}
 	}

@@ -2,6 +2,8 @@ package discord
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -190,4 +192,27 @@ func TestGateway_AddressOfAGateway(t *testing.T) {
 		_, err := withVersion(raw)
 		require.Error(t, err, raw)
 	}
+}
+
+// Discord allows a number of new sessions a day: when none is left, none is asked for until there is one again. A session
+// that can be resumed costs none.
+func TestGateway_NoSessionsLeft(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"url":"wss://gateway.example","shards":1,"session_start_limit":{"total":1000,"remaining":0,"reset_after":90000}}`))
+	}))
+	defer server.Close()
+	a, err := New(Options{Token: testToken, APIURL: server.URL})
+	require.NoError(t, err)
+	defer a.moves.CloseIdleConnections()
+	l := &link{a: a}
+	_, err = l.address(t.Context())
+	require.Equal(t, platforms.RateLimited, failure(t, err).Kind)
+	require.Equal(t, 90*time.Second, failure(t, err).RetryAfter)
+	a.begin(&ready{SessionID: "s", ResumeURL: "wss://resume.example"}, 5)
+	address, err := l.address(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "wss://resume.example/?v=10&encoding=json", address)
+	l.failures = 3
+	_, err = l.address(t.Context())
+	require.NoError(t, err, "where resuming failed it is tried at the usual address")
 }
