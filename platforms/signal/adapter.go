@@ -61,7 +61,7 @@ func New(o Options) (*Adapter, error) {
 	stream := a.rpc.http.Transport.(*http.Transport).Clone()
 	stream.DisableKeepAlives = true
 	a.streams = &http.Client{Transport: stream, CheckRedirect: a.rpc.http.CheckRedirect}
-	a.health = health{silence: s.Silence}
+	a.health = health{silence: s.Silence + s.CheckEvery} // the monitor has had its chance by then
 	a.health.set("starting", "")
 	switch s.FFmpeg {
 	case "-":

@@ -25,6 +25,7 @@ type Client struct {
 	account string // goes with every call; empty for none
 	http    *http.Client
 	timeout time.Duration
+	inline  int64 // up to how many bytes of files travel inside a request to a daemon on this machine
 	calls   atomic.Uint64
 }
 
@@ -37,7 +38,7 @@ func NewClient(root string, proxyEnv bool) *Client {
 	if proxyEnv {
 		t.Proxy = http.ProxyFromEnvironment
 	}
-	return &Client{root: root, timeout: DefaultRPCTimeout, http: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error {
+	return &Client{root: root, timeout: DefaultRPCTimeout, inline: inlineFile, http: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}}
 }

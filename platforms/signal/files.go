@@ -53,7 +53,7 @@ func (o *outbound) parts(ctx context.Context) []part {
 	var out []part
 	for len(images) > 0 {
 		n, size := 0, int64(0)
-		for n < len(images) && n < imagesAtOnce && (n == 0 || size+images[n].size <= inlineFile) {
+		for n < len(images) && n < imagesAtOnce && (n == 0 || size+images[n].size <= o.a.rpc.inline) {
 			size += images[n].size
 			n++
 		}
@@ -217,7 +217,7 @@ func (c *Client) send(ctx context.Context, params map[string]any, files []outFil
 		size += f.size
 		paths[i] = f.Path
 	}
-	if size > inlineFile && c.local() {
+	if size > c.inline && c.local() {
 		byPath := map[string]any{"attachments": paths}
 		for k, v := range params {
 			byPath[k] = v

@@ -49,7 +49,8 @@ func TestAdapter_FilesOut(t *testing.T) {
 // can't read it.
 func TestAdapter_LargeFiles(t *testing.T) {
 	r := run(t, signaltest.Options{}, nil)
-	body := bytes.Repeat([]byte("0123456789abcde\n"), inlineFile/16+1)
+	r.a.rpc.inline = 100_000
+	body := bytes.Repeat([]byte("0123456789abcde\n"), 100_000/16+1)
 	path := r.file("big.bin", body)
 	out := platforms.Outgoing{Address: r.at(ann), Attachments: []platforms.Attachment{{Kind: platforms.Document, Name: "big.bin", Path: path}}}
 	_, err := r.send(out)

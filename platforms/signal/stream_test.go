@@ -75,7 +75,7 @@ func TestAdapter_QuietDaemon(t *testing.T) {
 	r.until("it was checked", func() bool { return r.fake.Requests() >= before+3 })
 	_, _, opened := r.fake.Streams()
 	require.Equal(t, 1, opened)
-	require.True(t, r.a.Health().Inbound)
+	r.until("it is not deaf", func() bool { return r.a.Health().Inbound })
 }
 
 // I#71636, I#32337: the other program is named, and Run gives up; a server of another kind is named and asked again.
