@@ -114,8 +114,9 @@ func (s *Store) place(p *project, plan *Plan, l ledger, path string) {
 	_, held := plan.tree[path]
 	e, known := l[rel(path)]
 	now, err := stateOf(full)
+	removed := now == gone && e.State != gone && p.meta.Tracked // by a person: the agent's own removals are known
 	switch {
-	case !known, e.State == "", err != nil, e.User > plan.To.seq, now != gone && now != e.State:
+	case removed, !known, e.State == "", err != nil, e.User > plan.To.seq, now != gone && now != e.State:
 		plan.Edited = append(plan.Edited, path)
 	case held:
 		plan.Restore = append(plan.Restore, path)

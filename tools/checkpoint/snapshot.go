@@ -89,8 +89,8 @@ func (s *Store) snapshot(ctx context.Context, p *project, reason string, whole [
 	if err != nil {
 		return "", false, err
 	}
+	s.notePeople(p, tip, append(add, drop...)) // what is over the cap changes no tree, and is somebody's all the same
 	if next != tree {
-		s.notePeople(p, tip, append(add, drop...))
 		if tip, err = s.commit(ctx, p, next, tip, reason); err != nil {
 			return "", false, err
 		}
@@ -211,9 +211,12 @@ func (s *Store) notePeople(p *project, tip string, changed []string) {
 	if tip == "" {
 		return
 	}
-	l := s.ledger(p)
+	l, noted := s.ledger(p), false
 	for _, path := range changed {
-		s.noteEdit(p, l, path)
+		noted = s.noteEdit(p, l, path) || noted
+	}
+	if !noted {
+		return
 	}
 	if err := s.saveLedger(p, l); err != nil {
 		s.o.Log.Warn().Err(err).Str("directory", p.dir).Msg("the ledger of the agent's changes could not be written")

@@ -82,15 +82,27 @@ func byPeople(l ledger, known, now map[string]stamp) []string {
 	return edited
 }
 
-// noteEdit marks a path that a person has changed. Only checkpoints from the next one on can hold the change.
-func (s *Store) noteEdit(p *project, l ledger, path string) {
+// noteEdit marks a path that a person has changed. Only checkpoints from the next one on can hold the change. It
+// reports whether there was anything to note.
+func (s *Store) noteEdit(p *project, l ledger, path string) bool {
 	e, full := l[rel(path)], filepath.Join(p.dir, path)
-	if st, err := stateOf(full); err == nil && e.State != "" && st == e.State {
-		e.Stamp = stampOf(full) // touched, not changed
-	} else {
-		e = entry{User: p.meta.Seq + 1, At: s.o.Now().UTC()}
+	now := stampOf(full)
+	switch {
+	case e.Stamp == now && (e.State != "" || e.User > 0):
+		return false // as the agent left it, or noted already
+	case e.State != "" && e.same(full):
+		e.Stamp = now // touched, not changed
+	default:
+		e = entry{User: p.meta.Seq + 1, At: s.o.Now().UTC(), Stamp: now}
 	}
 	l[rel(path)] = e
+	return true
+}
+
+// same reports whether a path is as the agent left it.
+func (e entry) same(path string) bool {
+	now, err := stateOf(path)
+	return err == nil && now == e.State
 }
 
 // End looks again and notes what has changed as the agent's. It returns the paths, from the directory.
