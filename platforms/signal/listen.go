@@ -110,7 +110,7 @@ func (l *listener) session(ctx context.Context) error {
 	defer cancel(nil)
 	l.a.streaming(func() { cancel(errRevoked) })
 	defer l.a.streaming(nil)
-	resp, err := l.open(stream)
+	resp, err := l.open(stream, cancel)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (c *Client) isWrapper(ctx context.Context) bool {
 }
 
 // open asks for the stream.
-func (l *listener) open(ctx context.Context) (*http.Response, error) {
+func (l *listener) open(ctx context.Context, cancel context.CancelCauseFunc) (*http.Response, error) {
 	a := l.a
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.rpc.root+"/api/v1/events?account="+url.QueryEscape(a.s.Account), nil)
 	if err != nil {
@@ -179,11 +179,14 @@ func (l *listener) open(ctx context.Context) (*http.Response, error) {
 	if id := a.mark.get(); id != "" {
 		req.Header.Set("Last-Event-ID", id)
 	}
-	// The daemon may send its headers only with the first byte of the body.
-	timer := time.AfterFunc(a.s.Silence, func() { a.health.set("deaf", saySilent) })
+	// The daemon may send its headers only with the first byte of the body, which is a comment after 15 s.
+	timer := time.AfterFunc(a.s.Silence, func() { cancel(errSilent) })
 	resp, err := a.streams.Do(req)
 	timer.Stop()
 	switch {
+	case err != nil && errors.Is(context.Cause(ctx), errSilent):
+		l.mute = true
+		return nil, &trouble{state: "deaf", detail: saySilent, count: "silent"}
 	case err != nil:
 		return nil, &trouble{state: "reconnecting", detail: fmt.Sprintf(sayUnreachable, a.s.URL, bare(err)), count: "network"}
 	case resp.StatusCode == http.StatusBadRequest:

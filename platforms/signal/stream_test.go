@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,16 @@ func TestAdapter_HalfOpenStream(t *testing.T) {
 	r.fake.Write(signaltest.Post{From: ann, Text: "hello"})
 	r.messages(1)
 	r.until("the silent one is closed", func() bool { now, _, _ := r.fake.Streams(); return now == 1 })
+}
+
+// A stream whose headers never come is given up, too.
+func TestAdapter_StreamThatNeverBegins(t *testing.T) {
+	r := prepare(t, signaltest.Options{})
+	r.fake.Break("", faults.Fault{Kind: faults.HangBefore, Times: -1, On: func(q *http.Request) bool { return q.URL.Path == "/api/v1/events" }})
+	r.start(nil)
+	r.until("it is deaf", func() bool { h := r.a.Health(); return h.State == "deaf" && h.Detail == saySilent && !h.Inbound })
+	r.fake.Heal()
+	r.until("it hears", func() bool { return r.a.Health().Inbound })
 }
 
 // A daemon that sends no comments is not deaf while it answers.
