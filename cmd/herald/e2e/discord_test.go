@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/gateway/model/modeltest"
 	"herald/platforms/platformtest/discordtest"
 )
 
@@ -35,7 +36,7 @@ func TestDiscord_UsualVariablesAreEnough(t *testing.T) {
 	require.NotContains(t, g.log(), discordToken)
 }
 
-func newDiscordGuild(t *testing.T) *discordGuild {
+func newDiscordGuild(t *testing.T, env ...string) *discordGuild {
 	g := &discordGuild{fake: discordtest.New(discordtest.Options{Token: discordToken, BotID: "700000000000000001", RealLimits: true})}
 	url, err := g.fake.Start()
 	require.NoError(t, err)
@@ -46,6 +47,7 @@ func newDiscordGuild(t *testing.T) *discordGuild {
 	g.general = g.fake.AddChannel(discordtest.Channel{Guild: guild, Name: "general"})
 	p := newPlace(t)
 	p.env = append(p.env, "DISCORD_BOT_TOKEN="+discordToken, "DISCORD_API_URL="+url, "DISCORD_ALLOWED_USERS="+string(g.person))
+	p.env = append(p.env, env...)
 	g.daemon = p.run()
 	g.connected()
 	return g
@@ -249,4 +251,33 @@ func TestDiscord_RolesLetPeopleIn(t *testing.T) {
 	for _, m := range fake.Visible(general) {
 		require.NotContains(t, m.Text, "= 36")
 	}
+}
+
+// A question that is longer than one message is put whole, with the buttons under its last part, and the answer is noted
+// there.
+func TestDiscord_LongQuestionIsWhole(t *testing.T) {
+	question := "The first word. " + strings.Repeat("🎨 ", 983) + "The last word?"
+	llm := modeltest.Serve(modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if text, ok := r.ToolResult(); ok {
+			return modeltest.Text("You said " + text)
+		}
+		return modeltest.Calls("c1", "clarify", `{"question":"`+question+`","choices":["`+strings.Repeat("red", 20)+`","blue"]}`)
+	}))
+	t.Cleanup(llm.Close)
+	g := newDiscordGuild(t, "OPENAI_API_KEY=sk-test-0123456789abcdef", "OPENAI_BASE_URL="+llm.OpenAI(), "HERALD_MODEL=a-model", "HERALD_MODEL_PROVIDER=openai")
+	g.fake.Say(g.dm, "ask me")
+	first := g.sees(g.dm, "The first word.")
+	require.Empty(t, first.Buttons)
+	var last discordtest.Message
+	g.until("the last part has the buttons", func() bool {
+		all := g.fake.Visible(g.dm)
+		last = all[len(all)-1]
+		return len(last.Buttons) > 0
+	})
+	require.NotEqual(t, first.ID, last.ID)
+	require.Contains(t, first.Text+last.Text, "The last word?")
+	_, ok := g.fake.Press(g.dm, last.ID, last.Buttons[len(last.Buttons)-1][0].Data, g.person)
+	require.True(t, ok)
+	g.sees(g.dm, "You said ")
+	g.sees(g.dm, "The first word.")
 }
