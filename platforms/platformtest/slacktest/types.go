@@ -196,7 +196,7 @@ type Command struct {
 	Team    string // empty is the only team
 	Channel string
 	User    string // empty is the first member that is a person
-	Name    string // "/hermes"
+	Name    string // "/herald"
 	Text    string
 }
 
