@@ -29,6 +29,7 @@ var layers = map[string][]string{
 	"platforms/teams":    {"platforms"},
 	"platforms/discord":  {"platforms"},
 	"platforms/telegram": {"platforms"},
+	"platforms/wire":     {},
 	"platforms/slack":    {"platforms"},
 	"platforms/signal":   {"platforms"},
 	"platforms/web":      {"platforms"},

@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 const (
@@ -211,7 +212,7 @@ func (c *conn) invalid(ctx context.Context, f frame) error {
 	_ = json.Unmarshal(f.D, &resumable)
 	// Discord asks for a random wait of 1 to 5 seconds; it grows with the interval between sessions.
 	least := c.a.s.IdentifyEvery / 5
-	_ = sleep(ctx, least+time.Duration(rand.Int64N(int64(4*least)+1)))
+	_ = wire.Sleep(ctx, least+time.Duration(rand.Int64N(int64(4*least)+1)))
 	if resumable {
 		return errNotYet
 	}
@@ -269,7 +270,7 @@ func (c *conn) one(ctx context.Context, f frame) bool {
 		if e := platforms.AsSendError(err); lookup != nil && e.Kind == platforms.RateLimited {
 			rest = max(rest, e.RetryAfter)
 		}
-		if sleep(ctx, rest) != nil {
+		if wire.Sleep(ctx, rest) != nil {
 			return false
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 const (
@@ -70,7 +71,7 @@ func (g *gate) pass(ctx context.Context, route, major string, skip bool) (time.D
 		if err != nil || wait == 0 {
 			return waited, err
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := wire.Sleep(ctx, wait); err != nil {
 			return waited, &platforms.SendError{Kind: platforms.Transient, Err: err}
 		}
 		waited += wait

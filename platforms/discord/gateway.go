@@ -14,6 +14,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // The close codes of the gateway that waiting can't mend or that end a session
@@ -116,7 +117,7 @@ func (l *link) ended(ctx context.Context, err error) error {
 	} else {
 		a.s.Log.Warn().Err(cause).Dur("wait", rest).Msg("the connection to Discord ended, connecting again")
 	}
-	_ = sleep(ctx, rest)
+	_ = wire.Sleep(ctx, rest)
 	return nil
 }
 
@@ -151,7 +152,7 @@ func (l *link) connect(ctx context.Context) error {
 	}
 	s := l.a.current()
 	if s.ID == "" {
-		if err := sleep(ctx, time.Until(l.identify.Add(l.a.s.IdentifyEvery))); err != nil {
+		if err := wire.Sleep(ctx, time.Until(l.identify.Add(l.a.s.IdentifyEvery))); err != nil {
 			return err
 		}
 		l.identify = time.Now()

@@ -1,12 +1,10 @@
 package discord
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Codes that discordgo does not know.
@@ -149,9 +148,9 @@ func (a *Adapter) refused(c call, resp *http.Response, raw []byte) error {
 }
 
 // lost says what is known of a request that got no answer.
-func (a *Adapter) lost(t *trace, err error) error {
+func (a *Adapter) lost(t *wire.Trace, err error) error {
 	e := &platforms.SendError{Kind: platforms.Transient, Err: a.clean(err)}
-	if t.sent() {
+	if t.Sent() {
 		e.Certainty = platforms.Unknown
 	}
 	return e
@@ -171,41 +170,15 @@ func isKind(err error, kind platforms.FailureKind) bool {
 	return err != nil && platforms.AsSendError(err).Kind == kind
 }
 
-// cleanError is an error whose text holds no token. It hides its cause, whose text may, except for the two
-// errors of contexts.
-type cleanError struct {
-	text  string
-	cause error
-}
-
-func (e *cleanError) Error() string { return e.text }
-func (e *cleanError) Unwrap() error { return e.cause }
-
 // clean takes the secrets and the URL out of err.
 func (a *Adapter) clean(err error) error {
 	if err == nil {
 		return nil
 	}
-	var cause error
-	switch {
-	case errors.Is(err, context.Canceled):
-		cause = context.Canceled
-	case errors.Is(err, context.DeadlineExceeded):
-		cause = context.DeadlineExceeded
-	}
-	return &cleanError{text: a.scrub(bare(err).Error()), cause: cause}
+	return wire.Clean(err, a.scrub(bare(err).Error()))
 }
 
-func (a *Adapter) scrub(text string) string {
-	for _, secret := range a.Secrets() {
-		if len(secret) < 4 {
-			continue // a test server's token; replacing it would shred the text
-		}
-		text = strings.ReplaceAll(text, secret, "***")
-		text = strings.ReplaceAll(text, url.PathEscape(secret), "***")
-	}
-	return text
-}
+func (a *Adapter) scrub(text string) string { return wire.Scrub(text, a.Secrets()...) }
 
 // cut shortens text to limit code points.
 func cut(text string, limit int) string {

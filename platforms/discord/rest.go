@@ -8,10 +8,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
-	"sync/atomic"
 	"time"
+
+	"herald/platforms/wire"
 )
 
 const (
@@ -35,29 +35,6 @@ type call struct {
 	skip         bool   // not worth waiting for
 }
 
-// trace is what is known of a request on its way.
-type trace struct {
-	// reached is true from when a connection was had: bytes may have left. broken is true when writing the
-	// request has failed, so that Discord can't have had all of it.
-	reached, broken atomic.Bool
-}
-
-// sent reports whether Discord may have the whole request.
-func (t *trace) sent() bool { return t.reached.Load() && !t.broken.Load() }
-
-func (t *trace) in(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		// The transport starts over with a new connection only when nothing was written.
-		GetConn: func(string) { t.reached.Store(false); t.broken.Store(false) },
-		GotConn: func(httptrace.GotConnInfo) { t.reached.Store(true) },
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err != nil {
-				t.broken.Store(true)
-			}
-		},
-	})
-}
-
 // do makes one request and reads its answer into out, which may be nil. Errors are *platforms.SendError.
 func (a *Adapter) do(ctx context.Context, c call, out any) error {
 	if _, bounded := ctx.Deadline(); !bounded {
@@ -72,8 +49,8 @@ func (a *Adapter) do(ctx context.Context, c call, out any) error {
 	if err != nil {
 		return err
 	}
-	var t trace
-	req, err := a.request(t.in(ctx), c)
+	var t wire.Trace
+	req, err := a.request(t.With(ctx), c)
 	if err != nil {
 		return notSent(err)
 	}

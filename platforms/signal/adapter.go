@@ -286,12 +286,3 @@ func (p poke) wait(ctx context.Context, d time.Duration) bool {
 	}
 	return false
 }
-
-func contextCause(err error) error {
-	for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(err, cause) {
-			return cause
-		}
-	}
-	return nil
-}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // defaultWait is how long to wait when Signal limits the rate and does not say for how long.
@@ -183,14 +184,4 @@ func wait(d time.Duration) time.Duration {
 }
 
 // clean returns the text of a failed call, hiding its cause except for the two errors of contexts.
-func clean(c *callError) error {
-	return &cleanError{text: c.Error(), cause: contextCause(c.err)}
-}
-
-type cleanError struct {
-	text  string
-	cause error
-}
-
-func (e *cleanError) Error() string { return e.text }
-func (e *cleanError) Unwrap() error { return e.cause }
+func clean(c *callError) error { return wire.Clean(c, c.Error()) }

@@ -6,13 +6,13 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
+
+	"herald/platforms/wire"
 )
 
 const (
@@ -27,16 +27,11 @@ const (
 
 // call is what is known of one request. The library returns errors as text; this keeps the facts.
 type call struct {
-	// reached is true from when a connection was had: bytes may have left. broken is true when writing the
-	// request has failed, so that Slack can't have had all of it.
-	reached, broken atomic.Bool
+	wire.Trace // whether it may have arrived
 
 	status     int // 0: no answer
 	retryAfter time.Duration
 }
-
-// sent reports whether Slack may have the whole request.
-func (c *call) sent() bool { return c.reached.Load() && !c.broken.Load() }
 
 type callKey struct{}
 
@@ -64,7 +59,7 @@ func (r *recorder) Do(req *http.Request) (*http.Response, error) {
 	if err := buffer(req); err != nil {
 		return nil, err
 	}
-	resp, err := r.next.Do(req.WithContext(c.trace(req.Context())))
+	resp, err := r.next.Do(req.WithContext(c.With(req.Context())))
 	if err != nil {
 		return nil, err
 	}
@@ -104,19 +99,6 @@ func buffer(req *http.Request) error {
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(head), req.Body), req.Body}
 	return nil
-}
-
-func (c *call) trace(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		// The transport starts over with a new connection only when nothing was written.
-		GetConn: func(string) { c.reached.Store(false); c.broken.Store(false) },
-		GotConn: func(httptrace.GotConnInfo) { c.reached.Store(true) },
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err != nil {
-				c.broken.Store(true)
-			}
-		},
-	})
 }
 
 // newTransport returns the one transport of an app. It speaks HTTP/1.1, where it is known whether a request has

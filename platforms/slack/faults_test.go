@@ -15,6 +15,7 @@ import (
 	"herald/platforms"
 	"herald/platforms/platformtest"
 	"herald/platforms/platformtest/slacktest"
+	"herald/platforms/wire"
 )
 
 // Connected is only what has said hello.
@@ -261,7 +262,7 @@ func TestReadTokens(t *testing.T) {
 
 // The gate: a window of Slack's is never entered, and our own pace is kept.
 func TestGate(t *testing.T) {
-	g := newGate(systemClock{}, true, 0)
+	g := newGate(wire.System{}, true, 0)
 	for range chatBurst {
 		_, err := g.pass(t.Context(), "chat.postMessage", "C1", true)
 		require.NoError(t, err)

@@ -67,7 +67,7 @@ func (a *Adapter) download(ctx context.Context, u *url.URL, at platforms.Attachm
 		return nil
 	}
 	c, _ := ctx.Value(callKey{}).(*call)
-	resp, err := client.Do(req.WithContext(c.trace(ctx)))
+	resp, err := client.Do(req.WithContext(c.With(ctx)))
 	if err != nil {
 		return withoutURL(err)
 	}

@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // health keeps a state for people and the last sign of life. Hub and adapter have one each.
 type health struct {
-	clock     Clock
+	clock     wire.Clock
 	deafAfter time.Duration // 0: silence is no sign
 
 	mu     sync.Mutex

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 
 // past remembers threads that were read a moment ago.
 type past struct {
-	clock Clock
+	clock wire.Clock
 	mu    sync.Mutex
 	kept  bounded[pastThread]
 }
@@ -35,7 +36,9 @@ type pastThread struct {
 	until time.Time
 }
 
-func newPast(clock Clock) *past { return &past{clock: clock, kept: newBounded[pastThread](pastKept)} }
+func newPast(clock wire.Clock) *past {
+	return &past{clock: clock, kept: newBounded[pastThread](pastKept)}
+}
 
 // History returns what was said in a thread, or in a channel when the address has none, before a message: the newest
 // limit entries, oldest first, with names in place of ids. It is remembered for 60 s.

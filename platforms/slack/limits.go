@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Slack asks for about one message per second in a channel, with bursts, and gives each method its own limit in a
@@ -26,7 +27,7 @@ const (
 
 // gate keeps requests polite: the rates above, and no request inside a window that Slack asked to wait (P8).
 type gate struct {
-	clock   Clock
+	clock   wire.Clock
 	limited bool // false: only Slack's own windows count
 	posts   rate.Limit
 
@@ -41,7 +42,7 @@ type chatGate struct {
 	used  time.Time
 }
 
-func newGate(clock Clock, limited bool, perSecond float64) *gate {
+func newGate(clock wire.Clock, limited bool, perSecond float64) *gate {
 	posts := chatRate
 	if perSecond > 0 {
 		posts = rate.Limit(perSecond)

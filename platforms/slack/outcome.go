@@ -12,6 +12,7 @@ import (
 	api "github.com/slack-go/slack"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // refusals maps Slack's error codes to what they mean. Codes that are not here are BadRequest: a retry can't help.
@@ -91,7 +92,7 @@ func (s *settings) outcome(c *call, err error) *platforms.SendError {
 			e.Certainty = platforms.Unknown // Slack says that a part may have been done
 		}
 	case c.status == 0:
-		if c.sent() {
+		if c.Sent() {
 			e.Certainty = platforms.Unknown
 		}
 	case c.status == http.StatusTooManyRequests, c.status == http.StatusServiceUnavailable && c.retryAfter > 0:
@@ -151,16 +152,6 @@ func badRequest(format string, args ...any) error {
 	return &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf(format, args...)}
 }
 
-// cleanError is an error whose text holds no secret. It hides its cause, whose text may, except for the two errors
-// of contexts.
-type cleanError struct {
-	text  string
-	cause error
-}
-
-func (e *cleanError) Error() string { return e.text }
-func (e *cleanError) Unwrap() error { return e.cause }
-
 // clean takes the secrets out of err: our tokens, and the address of a request, which may be one.
 func (a *Adapter) clean(err error) error { return a.s.clean(err) }
 
@@ -168,13 +159,7 @@ func (s *settings) clean(err error, more ...string) error {
 	if err == nil {
 		return nil
 	}
-	var cause error
-	switch {
-	case errors.Is(err, context.Canceled):
-		cause = context.Canceled
-	case errors.Is(err, context.DeadlineExceeded):
-		cause = context.DeadlineExceeded
-	}
+	cause := err
 	var addressed *url.Error
 	if errors.As(err, &addressed) { // its text names the whole URL
 		host := ""
@@ -183,14 +168,7 @@ func (s *settings) clean(err error, more ...string) error {
 		}
 		err = fmt.Errorf("%s %s: %w", addressed.Op, host, addressed.Err)
 	}
-	text := err.Error()
-	for _, secret := range append(more, s.secrets()...) {
-		if len(secret) >= 4 {
-			text = strings.ReplaceAll(text, secret, "***")
-			text = strings.ReplaceAll(text, url.QueryEscape(secret), "***")
-		}
-	}
-	return &cleanError{text: text, cause: cause}
+	return wire.Clean(cause, wire.Scrub(err.Error(), append(more, s.secrets()...)...))
 }
 
 // secrets are those that all accounts of the app share.

@@ -8,14 +8,13 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 const (
@@ -27,9 +26,7 @@ const (
 
 // call is what is known of one request.
 type call struct {
-	// reached is true from when a connection was had: bytes may have left. broken is true when writing the request has
-	// failed, so that the server can't have had all of it.
-	reached, broken atomic.Bool
+	wire.Trace // whether it may have arrived
 
 	status     int // 0: no answer
 	code       string
@@ -37,22 +34,6 @@ type call struct {
 	retryAfter time.Duration
 	garbled    bool // a success whose answer can't be read
 	taken      bool // and it was the connector's own: what was asked for is done
-}
-
-// sent reports whether the server may have the whole request.
-func (c *call) sent() bool { return c.reached.Load() && !c.broken.Load() }
-
-func (c *call) trace(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		// The transport starts over with a new connection only when nothing was written.
-		GetConn: func(string) { c.reached.Store(false); c.broken.Store(false) },
-		GotConn: func(httptrace.GotConnInfo) { c.reached.Store(true) },
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err != nil {
-				c.broken.Store(true)
-			}
-		},
-	})
 }
 
 // request is one question to the connector or to Graph.
@@ -149,7 +130,7 @@ func (a *Adapter) once(ctx context.Context, r request, body []byte, token string
 	if body != nil {
 		reader = bytes.NewReader(body)
 	}
-	req, err := http.NewRequestWithContext(c.trace(ctx), r.method, r.url, reader)
+	req, err := http.NewRequestWithContext(c.With(ctx), r.method, r.url, reader)
 	if err != nil {
 		return c, err
 	}

@@ -14,6 +14,7 @@ import (
 	"herald/platforms/fetch"
 	"herald/platforms/platformtest/faults"
 	"herald/platforms/platformtest/teamstest"
+	"herald/platforms/wire"
 )
 
 // offer sends a file of a size to the person and returns its card.
@@ -162,7 +163,7 @@ func TestConsent_Bounds(t *testing.T) {
 
 // laterClock is ahead of the system's.
 type laterClock struct {
-	systemClock
+	wire.System
 	by time.Duration
 }
 

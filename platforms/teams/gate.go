@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Teams takes of a bot in one conversation 7 messages in a second, 8 in two, 60 in thirty and 1,800 in an hour
@@ -24,7 +25,7 @@ const (
 
 // gate keeps requests polite: the rates above, and no request to a chat inside a window that Teams asked to wait (P8).
 type gate struct {
-	clock   Clock
+	clock   wire.Clock
 	limited bool // false: only Teams' own windows count
 
 	mu    sync.Mutex
@@ -37,7 +38,7 @@ type chatGate struct {
 	used        time.Time
 }
 
-func newGate(clock Clock, limited bool) *gate {
+func newGate(clock wire.Clock, limited bool) *gate {
 	return &gate{clock: clock, limited: limited, chats: map[string]*chatGate{}}
 }
 

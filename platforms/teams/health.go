@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // health keeps what Health reports. Writers are Run and the webhook handler.
 type health struct {
-	clock Clock
+	clock wire.Clock
 
 	mu     sync.Mutex
 	state  string

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"herald/platforms/wire"
 )
 
 const (
@@ -44,7 +46,7 @@ type signingKey struct {
 type keySet struct {
 	openID string
 	http   *http.Client
-	clock  Clock
+	clock  wire.Clock
 	limit  time.Duration // of one question
 	maxAge time.Duration
 	asks   *rate.Limiter

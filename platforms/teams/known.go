@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 const (
@@ -42,7 +43,7 @@ type room struct {
 // rooms remembers conversations over restarts.
 type rooms struct {
 	memory platforms.Memory
-	clock  Clock
+	clock  wire.Clock
 
 	mu   sync.Mutex
 	read bool
@@ -54,7 +55,7 @@ type seenRoom struct {
 	at time.Time
 }
 
-func newRooms(memory platforms.Memory, clock Clock) *rooms {
+func newRooms(memory platforms.Memory, clock wire.Clock) *rooms {
 	return &rooms{memory: memory, clock: clock, all: map[string]*seenRoom{}}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"herald/platforms"
 	"herald/platforms/fetch"
+	"herald/platforms/wire"
 )
 
 // Platform is the name of this platform.
@@ -152,7 +153,7 @@ type Options struct {
 	// Metrics is told what an operator counts. nil is nobody.
 	Metrics Metrics
 	// Clock is the time. nil is the system's.
-	Clock Clock
+	Clock wire.Clock
 }
 
 // Metrics is told what happens, for counters. Its methods must be quick and safe for concurrent use.
@@ -230,7 +231,7 @@ func (o Options) check() (settings, error) {
 		s.Metrics = noMetrics{}
 	}
 	if s.Clock == nil {
-		s.Clock = systemClock{}
+		s.Clock = wire.System{}
 	}
 	return s, nil
 }

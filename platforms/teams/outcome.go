@@ -1,15 +1,14 @@
 package teams
 
 import (
-	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // refusals maps the connector's error codes to what they mean. Matching ignores case. They are the service's own:
@@ -36,7 +35,7 @@ var refusals = map[string]platforms.FailureKind{
 func (a *Adapter) outcome(c *call, err error) *platforms.SendError {
 	e := &platforms.SendError{Kind: platforms.Transient, Err: a.clean(plain(err))}
 	if c.status == 0 {
-		if c.sent() {
+		if c.Sent() {
 			e.Certainty = platforms.Unknown
 		}
 		return e
@@ -92,38 +91,12 @@ func (c *call) words() string {
 	return s
 }
 
-// cleanError is an error whose text holds no secret. It hides its cause, whose text may, except for the two errors of
-// contexts.
-type cleanError struct {
-	text  string
-	cause error
-}
-
-func (e *cleanError) Error() string { return e.text }
-func (e *cleanError) Unwrap() error { return e.cause }
-
 // clean takes the secrets out of err.
 func (a *Adapter) clean(err error) error {
 	if err == nil {
 		return nil
 	}
-	var cause error
-	switch {
-	case errors.Is(err, context.Canceled):
-		cause = context.Canceled
-	case errors.Is(err, context.DeadlineExceeded):
-		cause = context.DeadlineExceeded
-	}
-	return &cleanError{text: a.scrub(err.Error()), cause: cause}
+	return wire.Clean(err, a.scrub(err.Error()))
 }
 
-func (a *Adapter) scrub(text string) string {
-	for _, secret := range a.Secrets() {
-		if len(secret) < 4 {
-			continue
-		}
-		text = strings.ReplaceAll(text, secret, "***")
-		text = strings.ReplaceAll(text, url.QueryEscape(secret), "***")
-	}
-	return text
-}
+func (a *Adapter) scrub(text string) string { return wire.Scrub(text, a.Secrets()...) }

@@ -14,6 +14,7 @@ import (
 	"herald/platforms"
 	"herald/platforms/platformtest/faults"
 	"herald/platforms/platformtest/teamstest"
+	"herald/platforms/wire"
 )
 
 // PR #20042: a group chat that refuses replies or threads gets the message without, once.
@@ -185,7 +186,7 @@ func TestRooms_Uninstall(t *testing.T) {
 // Rooms are bounded: the longest silent one gives way, in Memory too.
 func TestRooms_Bounded(t *testing.T) {
 	memory := platforms.NewMemory()
-	rooms := newRooms(memory, systemClock{})
+	rooms := newRooms(memory, wire.System{})
 	for i := range roomsKept + 5 {
 		require.NoError(t, rooms.note(t.Context(), "a:"+strings.Repeat("x", i%7)+string(rune('a'+i%26))+strings.Repeat("y", i/26), room{Type: personal}))
 	}

@@ -8,10 +8,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
-	"sync/atomic"
 	"time"
+
+	"herald/platforms/wire"
 )
 
 const (
@@ -24,9 +24,7 @@ const (
 
 // call is what is known of one request. The library returns errors as text; this keeps the facts.
 type call struct {
-	// reached is true from when a connection was had: bytes may have left. broken is true when writing the
-	// request has failed, so that Telegram can't have had all of it.
-	reached, broken atomic.Bool
+	wire.Trace // whether it may have arrived
 
 	status      int // 0: no answer
 	description string
@@ -34,9 +32,6 @@ type call struct {
 	migrateTo   int64
 	isAPI       bool // the answer was a Bot API answer, not a proxy's page
 }
-
-// sent reports whether Telegram may have the whole request.
-func (c *call) sent() bool { return c.reached.Load() && !c.broken.Load() }
 
 type callKey struct{}
 
@@ -71,7 +66,7 @@ func (r *recorder) Do(req *http.Request) (*http.Response, error) {
 	if err := buffer(req); err != nil {
 		return nil, err
 	}
-	resp, err := r.next.Do(req.WithContext(c.trace(req.Context())))
+	resp, err := r.next.Do(req.WithContext(c.With(req.Context())))
 	if err != nil {
 		return nil, err
 	}
@@ -118,19 +113,6 @@ func buffer(req *http.Request) error {
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(head), req.Body), req.Body}
 	return nil
-}
-
-func (c *call) trace(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		// The transport starts over with a new connection only when nothing was written.
-		GetConn: func(string) { c.reached.Store(false); c.broken.Store(false) },
-		GotConn: func(httptrace.GotConnInfo) { c.reached.Store(true) },
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err != nil {
-				c.broken.Store(true)
-			}
-		},
-	})
 }
 
 // answer is the envelope of every Bot API answer that is no success.

@@ -49,8 +49,8 @@ func TestCall_Sent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var one call
-			c.play(httptrace.ContextClientTrace(one.trace(t.Context())))
-			require.Equal(t, c.want, one.sent())
+			c.play(httptrace.ContextClientTrace(one.With(t.Context())))
+			require.Equal(t, c.want, one.Sent())
 		})
 	}
 }

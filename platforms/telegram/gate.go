@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Telegram asks for at most one message per second in a chat, 20 per minute in a group and 30 per second
@@ -26,7 +27,7 @@ const (
 // gate keeps requests polite: the rates above, and no request to a chat inside a window that Telegram
 // asked to wait (P8).
 type gate struct {
-	clock   Clock
+	clock   wire.Clock
 	limited bool // false: only Telegram's own windows count
 
 	mu      sync.Mutex
@@ -41,7 +42,7 @@ type chatGate struct {
 	used   time.Time
 }
 
-func newGate(clock Clock, limited bool) *gate {
+func newGate(clock wire.Clock, limited bool) *gate {
 	return &gate{clock: clock, limited: limited, overall: rate.NewLimiter(overallRate, overallTop), chats: map[int64]*chatGate{}}
 }
 

@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // health keeps what Health reports. Writers are the receiving loop and the webhook handler.
 type health struct {
-	clock     Clock
+	clock     wire.Clock
 	polling   bool
 	deafAfter time.Duration
 

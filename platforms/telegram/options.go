@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Platform is the name of this platform.
@@ -129,7 +130,7 @@ type Options struct {
 	// Metrics is told what an operator counts. nil is nobody.
 	Metrics Metrics
 	// Clock is the time. nil is the system's.
-	Clock Clock
+	Clock wire.Clock
 }
 
 // Metrics is told what happens, for counters. Its methods must be quick and safe for concurrent use.
@@ -231,7 +232,7 @@ func (o Options) check() (settings, error) {
 		s.Metrics = noMetrics{}
 	}
 	if s.Clock == nil {
-		s.Clock = systemClock{}
+		s.Clock = wire.System{}
 	}
 	for _, pattern := range o.MentionPatterns {
 		re, err := regexp.Compile("(?i)" + pattern)

@@ -1,15 +1,14 @@
 package telegram
 
 import (
-	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // refusals maps what the Bot API writes in a description to what it means. The first match wins; matching
@@ -61,7 +60,7 @@ func (a *Adapter) outcome(c *call, err error) *platforms.SendError {
 		e.Err = errors.New("the Bot API server answered " + strconv.Itoa(c.status))
 	}
 	if c.status == 0 {
-		if c.sent() {
+		if c.Sent() {
 			e.Certainty = platforms.Unknown
 		}
 		return e
@@ -101,38 +100,12 @@ func (c *call) says(text string) bool {
 	return c.status >= 400 && c.status < 500 && strings.Contains(strings.ToLower(c.description), text)
 }
 
-// cleanError is an error whose text holds no token. It hides its cause, whose text may, except for the
-// two errors of contexts.
-type cleanError struct {
-	text  string
-	cause error
-}
-
-func (e *cleanError) Error() string { return e.text }
-func (e *cleanError) Unwrap() error { return e.cause }
-
 // clean takes the secrets out of err.
 func (a *Adapter) clean(err error) error {
 	if err == nil {
 		return nil
 	}
-	var cause error
-	switch {
-	case errors.Is(err, context.Canceled):
-		cause = context.Canceled
-	case errors.Is(err, context.DeadlineExceeded):
-		cause = context.DeadlineExceeded
-	}
-	return &cleanError{text: a.scrub(err.Error()), cause: cause}
+	return wire.Clean(err, a.scrub(err.Error()))
 }
 
-func (a *Adapter) scrub(text string) string {
-	for _, secret := range a.Secrets() {
-		if len(secret) < 4 {
-			continue // a test server's token; replacing it would shred the text
-		}
-		text = strings.ReplaceAll(text, secret, "***")
-		text = strings.ReplaceAll(text, url.PathEscape(secret), "***")
-	}
-	return text
-}
+func (a *Adapter) scrub(text string) string { return wire.Scrub(text, a.Secrets()...) }

@@ -1,11 +1,11 @@
-package teams
+package wire
 
 import (
 	"context"
 	"time"
 )
 
-// Clock is the time as the adapter sees it.
+// Clock is the time as an adapter sees it.
 type Clock interface {
 	// Now returns the current time, with a monotonic reading where there is one.
 	Now() time.Time
@@ -13,11 +13,17 @@ type Clock interface {
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-type systemClock struct{}
+// System is the machine's own clock.
+type System struct{}
 
-func (systemClock) Now() time.Time { return time.Now() }
+// Now implements Clock.
+func (System) Now() time.Time { return time.Now() }
 
-func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
+// Sleep implements Clock.
+func (System) Sleep(ctx context.Context, d time.Duration) error { return Sleep(ctx, d) }
+
+// Sleep waits for d and returns nil, or returns the context's error as soon as it ends.
+func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}
