@@ -154,10 +154,10 @@ func (g *Gateway) sendVerb(ctx context.Context, raw json.RawMessage) (any, error
 	if err != nil {
 		return nil, err
 	}
-	g.worker.Take(rows...)
 	for _, row := range rows {
 		reply.Rows = append(reply.Rows, row.ID)
 	}
+	g.worker.Take(rows...)
 	return g.awaitSent(ctx, reply)
 }
 

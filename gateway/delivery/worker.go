@@ -193,7 +193,7 @@ func (w *Worker) setPreview(turn sessions.TurnID, p *preview) {
 	w.previews[turn] = p
 }
 
-// Take queues committed rows. It never blocks.
+// Take queues committed rows. It never blocks. The rows are the worker's from then on: the caller reads them no more.
 func (w *Worker) Take(rows ...*sessions.OutboxRow) {
 	for _, row := range rows {
 		w.enqueue(row)
