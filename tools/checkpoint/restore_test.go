@@ -315,3 +315,33 @@ func TestRollback_KeepsAnEditBetweenTwoWrites(t *testing.T) {
 	require.Equal(t, "one, and my hour of work", b.read("main.py"))
 	require.Equal(t, "mine, then the agent's", b.read("README.md"))
 }
+
+// What a person writes after a rollback is not lost by taking the rollback back.
+func TestUndo_KeepsWhatChangedSince(t *testing.T) {
+	b := newBench(t, Options{})
+	b.take()
+	b.agent("main.py", "broken")
+	b.agent("made.txt", "x")
+	b.back(Target{Ref: "1"})
+	b.write("main.py", "written after the rollback")
+	res, err := b.store.Undo(t.Context(), b.dir, "")
+	require.NoError(t, err)
+	require.Equal(t, []string{"main.py"}, res.Edited)
+	require.Equal(t, []string{"made.txt"}, res.Restored)
+	require.Equal(t, "written after the rollback", b.read("main.py"))
+	require.Equal(t, "x", b.read("made.txt"))
+}
+
+// The same wish is done once, also when the process that did it was killed before it could say so.
+func TestRollback_TheSameWishOnce(t *testing.T) {
+	b := newBench(t, Options{})
+	b.take()
+	b.agent("main.py", "broken")
+	first := b.back(Target{Ref: "1", Key: "inbox/7"})
+	b.agent("main.py", "broken again")
+	again := b.back(Target{Ref: "1", Key: "inbox/7"})
+	require.Equal(t, first, again)
+	require.Equal(t, "broken again", b.read("main.py"))
+	b.back(Target{Ref: "2", Key: "inbox/8"})
+	require.Equal(t, "print('hello')\n", b.read("main.py"))
+}
