@@ -30,8 +30,7 @@ torture: ## the same with 1,000 random runs
 fuzz: ## every fuzz target for $(FUZZTIME)
 	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
 		for target in $$(grep -h '^func Fuzz' $$dir/*_test.go | sed 's/func \(Fuzz[A-Za-z0-9_]*\).*/\1/'); do \
-			echo "fuzz $$dir $$target"; \
-			go test -tags $(TAGS) -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -parallel 2 $$dir; \
+			.ci/fuzz $$dir $$target $(FUZZTIME) $(TAGS); \
 		done; \
 	done
 
