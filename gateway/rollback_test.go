@@ -71,5 +71,5 @@ func TestRollback_TakesBackWhatTheAgentDid(t *testing.T) {
 	h.tg.Say(7, "/rollback 99 now")
 	h.await(7, "is no number from 1 to")
 	h.tg.Say(7, "/diff session --stat")
-	h.await(7, "plan.txt")
+	h.await(7, "insertion")
 }
