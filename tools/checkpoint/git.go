@@ -55,9 +55,7 @@ func (s *Store) run(ctx context.Context, c call) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.git, c.args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + s.o.Dir, "XDG_CONFIG_HOME=" + s.o.Dir,
-		"GIT_DIR=" + s.root, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_GLOBAL=" + os.DevNull,
-		"GIT_TERMINAL_PROMPT=0", "GIT_LITERAL_PATHSPECS=1", "GIT_ATTR_NOSYSTEM=1"}, c.env...)
+	cmd.Env = append(s.env(), c.env...)
 	cmd.Dir = s.o.Dir
 	if c.tree != "" {
 		cmd.Env, cmd.Dir = append(cmd.Env, "GIT_WORK_TREE="+c.tree), c.tree
@@ -80,6 +78,13 @@ func (s *Store) run(ctx context.Context, c call) ([]byte, error) {
 		return out.Bytes(), &gitError{c.args[0], exit.ExitCode(), said.String()}
 	}
 	return nil, fmt.Errorf("git %s: %w", c.args[0], err)
+}
+
+// env is all that a git process sees of the environment.
+func (s *Store) env() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + s.o.Dir, "XDG_CONFIG_HOME=" + s.o.Dir,
+		"GIT_DIR=" + s.root, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_GLOBAL=" + os.DevNull,
+		"GIT_TERMINAL_PROMPT=0", "GIT_LITERAL_PATHSPECS=1", "GIT_ATTR_NOSYSTEM=1"}
 }
 
 // line is run for an answer of one line.

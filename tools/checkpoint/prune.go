@@ -23,11 +23,10 @@ func (s *Store) keepNewest(ctx context.Context, p *project) error {
 }
 
 // prune is keepNewest for the end of a rollback, whose success it does not change.
-func (s *Store) prune(ctx context.Context, p *project) error {
+func (s *Store) prune(ctx context.Context, p *project) {
 	if err := s.keepNewest(ctx, p); err != nil {
 		s.o.Log.Warn().Err(err).Str("directory", p.dir).Msg("old checkpoints could not be pruned")
 	}
-	return nil
 }
 
 // keep rewrites a project's line to its newest n commits, at least one, with their trees, messages and dates.

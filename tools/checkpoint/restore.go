@@ -214,7 +214,9 @@ func (s *Store) apply(ctx context.Context, p *project, to Checkpoint, reason, ke
 	}
 	res.Backup = backup[:8]
 	s.steps(ctx, p, steps, res)
-	return errors.Join(s.remember(p, record, res), s.prune(ctx, p))
+	err = s.remember(p, record, res)
+	s.prune(ctx, p)
+	return err
 }
 
 // holds makes sure that a checkpoint has every path that is about to change and is there: what can't be read is in no
@@ -362,9 +364,7 @@ type blobs struct {
 func (s *Store) blobs(ctx context.Context) *blobs {
 	ctx, stop := context.WithCancel(ctx)
 	b := &blobs{stop: stop, cmd: exec.CommandContext(ctx, s.git, "cat-file", "--batch")}
-	b.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + s.o.Dir, "GIT_DIR=" + s.root, "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_GLOBAL=" + os.DevNull}
-	b.cmd.Dir, b.cmd.WaitDelay = s.o.Dir, time.Second
+	b.cmd.Env, b.cmd.Dir, b.cmd.WaitDelay = s.env(), s.o.Dir, time.Second
 	var out io.ReadCloser
 	if b.in, b.err = b.cmd.StdinPipe(); b.err == nil {
 		if out, b.err = b.cmd.StdoutPipe(); b.err == nil {

@@ -25,10 +25,6 @@ func stampOf(path string) stamp {
 	if syscall.Lstat(path, &st) != nil {
 		return stamp{}
 	}
-	return stampFrom(&st)
-}
-
-func stampFrom(st *syscall.Stat_t) stamp {
 	return stamp{Size: st.Size, MTime: st.Mtim.Nano(), CTime: st.Ctim.Nano(), Ino: st.Ino, Mode: uint32(st.Mode)}
 }
 
