@@ -8,7 +8,7 @@ RUNS     ?= 100
 SEED     ?= 1
 export CGO_ENABLED := 1
 
-.PHONY: build run test unit crash torture fuzz lint bench clean compiler browser oracles
+.PHONY: build run test unit crash torture fuzz lint bench clean compiler browser oracles engine
 
 build: compiler ## bin/herald
 	go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/herald ./cmd/herald
@@ -16,7 +16,7 @@ build: compiler ## bin/herald
 run: build ## build and run with no configuration: the browser chat on loopback
 	bin/herald run
 
-test: compiler browser oracles unit crash fuzz ## everything that CI runs beside lint
+test: compiler browser oracles engine unit crash fuzz ## everything that CI runs beside lint
 
 unit: ## all tests with the race detector
 	go test -race -tags $(TAGS) -timeout 15m ./...
@@ -59,6 +59,9 @@ oracles: ## the clients that others wrote, for the tests of the fake servers
 	@command -v npm >/dev/null 2>&1 || .ci/need nodejs npm
 	@cmp -s $(ORACLE)/package-lock.json $(ORACLE)/node_modules/.installed || { echo "npm ci in $(ORACLE)"; \
 		npm ci --prefix $(ORACLE) --no-progress --loglevel=error && cp $(ORACLE)/package-lock.json $(ORACLE)/node_modules/.installed; }
+
+engine: ## a Docker engine and the images of the sandbox tests
+	@.ci/engine
 
 clean:
 	rm -rf bin dist
