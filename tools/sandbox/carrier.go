@@ -35,6 +35,6 @@ type streams struct {
 // one, and containers by their mounts. Checkpoints and the delivery of files work through it.
 type Hosted interface {
 	// HostPath returns the name on this machine of an absolute path of the environment. ok is false where there is none,
-	// and for paths that hold credentials. The file need not exist; symbolic links are not followed.
+	// and for paths of a container that hold credentials. The file need not exist; symbolic links are not followed.
 	HostPath(path string) (host string, ok bool)
 }

@@ -155,6 +155,9 @@ func randomID() string {
 // Backend is "local".
 func (l *Local) Backend() string { return "local" }
 
+// HostPath implements Hosted: every absolute path is its own name.
+func (l *Local) HostPath(path string) (string, bool) { return path, filepath.IsAbs(path) }
+
 // Home is the home directory of commands.
 func (l *Local) Home() string { return l.home }
 
