@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -19,8 +18,6 @@ const (
 	// drainTime is how long output is still read after the shell ended: a background child may hold the
 	// pipe for ever.
 	drainTime = 300 * time.Millisecond
-	// backstop is how long a kill may take before Exec returns without having seen the end.
-	backstop = 2 * time.Second
 	// markName is the variable by which a command's processes are found wherever they went. Its value is
 	// random for each command.
 	markName = "HERALD_SANDBOX_EXEC"
@@ -28,107 +25,39 @@ const (
 
 // Exec implements Environment.
 func (l *Local) Exec(ctx context.Context, c Command) (Result, error) {
-	began := time.Now()
-	if ctx.Err() != nil {
-		return l.ended(Result{}, c, ctx, began), nil
-	}
-	win := newWindow(l.opts.Window, l.spills.open)
+	return execute(ctx, l, c, newWindow(l.opts.Window, l.spills.open))
+}
+
+// begin implements executor.
+func (l *Local) begin(ctx context.Context, c Command, win *window) (execution, error) {
 	p, err := l.start(ctx, c, win)
 	if err != nil {
-		if ctx.Err() != nil {
-			return l.ended(Result{}, c, ctx, began), nil
-		}
-		return Result{}, err
+		return nil, err
 	}
-	var limit <-chan time.Time
-	if c.Timeout > 0 {
-		t := time.NewTimer(c.Timeout)
-		defer t.Stop()
-		limit = t.C
-	}
-	r := Result{Note: p.note}
-	select {
-	case <-p.done:
-	case <-limit:
-		r.TimedOut = true
-		r.Detached = !l.end(p)
-	case <-ctx.Done():
-		r.Detached = !l.end(p)
-		r = l.reason(r, ctx)
-	}
-	v := win.view()
-	r.Output, r.Truncated, r.FullPath, r.TotalChars = v.text, v.truncated, v.path, v.chars
-	if !r.Detached {
-		r.ExitCode = p.code
-		if p.marker.seen && p.marker.dir != "" {
-			r.Dir, r.Observed = p.marker.dir, true
-			if c.Dir == "" {
-				l.remember(c.Session, r.Dir)
-			}
-		}
-	}
-	return l.finish(r, c, p.dir, began), nil
+	return running{l, p}, nil
 }
 
-// ended is the result of a command that was over before it began.
-func (l *Local) ended(r Result, c Command, ctx context.Context, began time.Time) Result {
-	dir, _ := l.Dir(c.Session)
-	return l.finish(l.reason(r, ctx), c, dir, began)
+// running makes an execution of a local process.
+type running struct {
+	l *Local
+	*localProcess
 }
 
-// reason tells a passed deadline from an interrupt.
-func (l *Local) reason(r Result, ctx context.Context) Result {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		r.TimedOut = true
-	} else {
-		r.Interrupted = true
+func (r running) finished() <-chan struct{} { return r.done }
+
+func (r running) outcome() outcome {
+	o := outcome{code: r.code}
+	if r.marker.seen {
+		o.dir = r.marker.dir
 	}
-	return r
+	return o
 }
 
-// finish sets what depends on how the command ended.
-func (l *Local) finish(r Result, c Command, dir string, began time.Time) Result {
-	r.Took = time.Since(began)
-	switch {
-	case r.TimedOut:
-		r.ExitCode = ExitTimeout
-		r.Output = addLine(r.Output, fmt.Sprintf("[the command was stopped after %s: time limit]", r.Took.Round(100*time.Millisecond)))
-	case r.Interrupted:
-		r.ExitCode = ExitInterrupted
-		r.Output = addLine(r.Output, "[the command was interrupted]")
-	}
-	if c.Dir != "" || r.Dir == "" {
-		r.Dir = dir
-		if d, ok := l.Dir(c.Session); ok {
-			r.Dir = d
-		}
-	}
-	return r
-}
+func (r running) place() (dir, note string) { return r.dir, r.note }
 
-func addLine(text, line string) string {
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	return text + line
-}
-
-// end kills the process from a goroutine of its own and reports whether it was seen to end in time.
-func (l *Local) end(p *localProcess) bool {
-	l.routines.Go(func() { p.kill(l.killer) })
-	t := time.NewTimer(backstop)
-	defer t.Stop()
-	select {
-	case <-p.killed:
-		select {
-		case <-p.done:
-			return true
-		case <-t.C:
-			return false
-		}
-	case <-t.C:
-		return false
-	}
+func (r running) end() <-chan struct{} {
+	r.l.routines.Go(func() { r.kill(r.l.killer) })
+	return r.killed
 }
 
 // Start implements Environment.
@@ -221,18 +150,6 @@ func (l *Local) start(ctx context.Context, c Command, win *window) (*localProces
 	}
 	l.routines.Go(func() { l.attend(cmd, out, c, p, win) })
 	return p, nil
-}
-
-func checkLine(line string) error {
-	switch {
-	case strings.TrimSpace(line) == "":
-		return errors.New("the command is empty")
-	case len(line) > MaxCommand:
-		return fmt.Errorf("the command has %d bytes, at most %d are allowed; write it to a file and run that", len(line), MaxCommand)
-	case strings.ContainsRune(line, 0):
-		return errors.New("the command contains a NUL byte")
-	}
-	return nil
 }
 
 // nextID counts the commands of this environment.

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"container/list"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -16,10 +15,6 @@ import (
 	"syscall"
 	"time"
 )
-
-// maxSessions bounds how many sessions' directories are remembered; past it the one that ran a command
-// longest ago is forgotten and starts again where its caller says.
-const maxSessions = 10_000
 
 // unixAccessX is X_OK of access(2).
 const unixAccessX = 1
@@ -55,6 +50,7 @@ type LocalOptions struct {
 // Local runs commands on this machine as the user of the daemon. It is safe for concurrent use.
 type Local struct {
 	localFiles
+	*sessions
 	opts    LocalOptions
 	home    string
 	pass    []string
@@ -70,13 +66,9 @@ type Local struct {
 	closed   bool
 	count    int
 	running  map[*localProcess]struct{}
-	dirs     map[string]*list.Element // of remembered, in recent order
-	recent   *list.List
 	spills   spills
 	routines sync.WaitGroup
 }
-
-type remembered struct{ session, dir string }
 
 // NewLocal makes the environment. The shell is looked for by the first command.
 func NewLocal(o LocalOptions) (*Local, error) {
@@ -116,7 +108,7 @@ func NewLocal(o LocalOptions) (*Local, error) {
 	allowed, _ := CheckPassthrough(o.Passthrough)
 	l := &Local{
 		opts: o, home: home, pass: allowed, id: randomID(), private: private, killer: newKiller(),
-		usable: usableDir, running: map[*localProcess]struct{}{}, dirs: map[string]*list.Element{}, recent: list.New(),
+		usable: usableDir, running: map[*localProcess]struct{}{}, sessions: newSessions(),
 	}
 	l.spills = spills{dir: o.SpillDir, now: o.Now}
 	return l, nil
@@ -163,11 +155,8 @@ func (l *Local) Home() string { return l.home }
 
 // Dir returns where the session left off, or where a new one starts.
 func (l *Local) Dir(session string) (string, bool) {
-	l.mu.Lock()
-	e, ok := l.dirs[session]
-	l.mu.Unlock()
-	if ok {
-		return e.Value.(remembered).dir, true
+	if dir, ok := l.dir(session); ok {
+		return dir, true
 	}
 	return l.defaultDir(), false
 }
@@ -182,35 +171,6 @@ func (l *Local) defaultDir() string {
 		return l.home
 	}
 	return dir
-}
-
-// Forget drops the session's directory.
-func (l *Local) Forget(session string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e, ok := l.dirs[session]; ok {
-		l.recent.Remove(e)
-		delete(l.dirs, session)
-	}
-}
-
-func (l *Local) remember(session, dir string) {
-	if session == "" {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e, ok := l.dirs[session]; ok {
-		e.Value = remembered{session, dir}
-		l.recent.MoveToFront(e)
-		return
-	}
-	l.dirs[session] = l.recent.PushFront(remembered{session, dir})
-	if l.recent.Len() > maxSessions {
-		last := l.recent.Back()
-		l.recent.Remove(last)
-		delete(l.dirs, last.Value.(remembered).session)
-	}
 }
 
 // dirFor decides where a command runs. note is for the reader when that is not where it was left.
