@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"herald/tools/sandbox"
 )
 
 // Exit codes. 75 asks a supervisor to start Herald again, 78 says that it would fail again (spec 1.19).
@@ -28,6 +30,9 @@ type coded struct {
 func (c coded) Unwrap() error { return c.error }
 
 func main() {
+	if sandbox.IsSupervisor(os.Args) {
+		os.Exit(sandbox.Supervise())
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the first signal stops in order, a second one ends the process at once
 	err := root().ExecuteContext(ctx)

@@ -13,6 +13,8 @@ import (
 const (
 	ExitTimeout     = 124
 	ExitInterrupted = 130
+	// ExitUnknown is the exit code of a Process whose end nobody saw: it ended while its supervisor was gone.
+	ExitUnknown = -1
 )
 
 // MaxCommand is the longest Command.Line, in bytes (inclusive). The kernel allows 128 KiB for one argument.
@@ -28,6 +30,10 @@ var ErrTooLarge = errors.New("file is too large")
 // ErrNotRegular is wrapped by Open, ReadFile and WriteFile when the path is a directory, a device, a
 // socket or a pipe.
 var ErrNotRegular = errors.New("not a regular file")
+
+// ErrGone is wrapped by Resume when nothing is known of the process, and by Process.Write and CloseInput when it has
+// ended or its input is closed.
+var ErrGone = errors.New("the process is gone")
 
 // Environment is a place with a shell and files. Implementations are safe for concurrent use: commands of
 // many sessions run side by side in one environment. All paths are absolute paths inside it; a relative
@@ -48,15 +54,22 @@ type Environment interface {
 	// passed deadline of ctx counts as a timeout (ExitTimeout). Either way the whole process tree is killed
 	// and the output so far is returned.
 	Exec(ctx context.Context, c Command) (Result, error)
-	// Start runs a command in the background. ctx bounds the start alone. Command.Timeout is not used.
+	// Start runs a command in the background. ctx bounds the start alone; when it ends first, nothing is left
+	// running. Command.Timeout is not used. Output and exit code are kept in the place, so that Resume finds them.
 	Start(ctx context.Context, c Command) (Process, error)
-	// Kill ends a process of Start and all that it started, and returns when it is gone or when ctx ends.
-	// Killing one that has ended does nothing.
+	// Resume takes up a process that an earlier daemon started, also one that ended meanwhile. Of ref only the ID must
+	// be set. What was put out before ref.Offset goes to c.Replay, the rest to c.Output; c has no other use. ErrGone
+	// means that no process of that ID is known here, so it never started or its record was removed.
+	Resume(ctx context.Context, ref Ref, c Command) (Process, error)
+	// Kill ends a process of Start or Resume and all that it started, and returns when it is gone or when ctx ends.
+	// Killing one that has ended does nothing. A process that only has the number of the one that was started is
+	// never signalled.
 	Kill(ctx context.Context, p Process) error
 
 	Files
 
-	// Close kills what still runs, releases the environment and waits for its goroutines.
+	// Close kills the commands of Exec, releases the environment and waits for its goroutines. What Start began is
+	// ended or left running, as the environment is configured; Done of one that is left running is never closed.
 	Close() error
 }
 
@@ -125,6 +138,38 @@ type Command struct {
 	// Output receives the text while it comes, as valid UTF-8, from one goroutine at a time; it must not
 	// block. nil drops it. It may still be called shortly after Exec returned early (see Result.Detached).
 	Output io.Writer
+
+	// The rest is for Start and Resume alone.
+
+	// ID names the process: 1 to 64 letters, digits, "_" and "-", not used before in this environment. Empty takes a
+	// random one. A caller that notes it before Start finds the process again whatever happens to the daemon.
+	ID string
+	// Input keeps the command's input open for Process.Write. Stdin, if set, is written first.
+	Input bool
+	// TTY runs the command on a terminal of its own, with Input. Only the local environment has terminals.
+	TTY *TTY
+	// Replay receives what a resumed process had put out before Ref.Offset, as far as it is kept, before anything goes
+	// to Output. nil drops it.
+	Replay io.Writer
+}
+
+// TTY is the size of a terminal, in characters. Zeros take 24 rows of 80.
+type TTY struct {
+	Rows, Cols uint16
+}
+
+// Ref is what finds a process again after a restart of the daemon. It is stored as JSON.
+type Ref struct {
+	ID string `json:"id"`
+	// PID, Start and Mark tell the process from another one that has its number by now: the shell's id, its start time
+	// in the unit of the place, and the value of the variable that all its processes carry.
+	PID   int    `json:"pid,omitempty"`
+	Start uint64 `json:"start,omitempty"`
+	Mark  string `json:"mark,omitempty"`
+	// Dir is the directory in the place that holds its output and exit code.
+	Dir string `json:"dir,omitempty"`
+	// Offset is how many bytes of the output went to Command.Output.
+	Offset int64 `json:"offset,omitempty"`
 }
 
 // Result is how a command ended.
@@ -154,12 +199,21 @@ type Result struct {
 
 // Process is a command that Start began.
 type Process interface {
-	// ID is unique within the environment, also over its restarts.
+	// ID is unique within the environment, also over its restarts: Command.ID where that was given.
 	ID() string
 	// PID is the process id of the shell inside the environment.
 	PID() int
 	// Done is closed after the command ended and its output was drained.
 	Done() <-chan struct{}
-	// ExitCode is valid after Done.
+	// ExitCode is valid after Done. ExitUnknown means that the end was not seen.
 	ExitCode() int
+	// Write feeds the input of a command that was started with Input or TTY. It waits at most some seconds for a
+	// command that does not read, and then returns how much was taken and an error that wraps os.ErrDeadlineExceeded.
+	// Without an input it is an error; after the end, or after CloseInput, it is ErrGone.
+	Write(p []byte) (int, error)
+	// CloseInput ends the input: the command reads end of file after what was written. On a terminal it is Ctrl-D,
+	// which a program takes for the end at the beginning of a line. Closing twice does nothing.
+	CloseInput() error
+	// Ref is what Resume needs, as of now.
+	Ref() Ref
 }

@@ -60,36 +60,7 @@ func (r running) end() <-chan struct{} {
 	return r.killed
 }
 
-// Start implements Environment.
-func (l *Local) Start(ctx context.Context, c Command) (Process, error) {
-	p, err := l.start(ctx, c, nil)
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-// Kill implements Environment.
-func (l *Local) Kill(ctx context.Context, p Process) error {
-	lp, ok := p.(*localProcess)
-	if !ok {
-		return fmt.Errorf("process %s belongs to another environment", p.ID())
-	}
-	l.routines.Go(func() { lp.kill(l.killer) })
-	select {
-	case <-lp.killed:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case <-lp.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// localProcess is a running command. One goroutine reads its output, one waits for its end.
+// localProcess is a running command of Exec. One goroutine reads its output, one waits for its end.
 type localProcess struct {
 	id     string
 	pid    int
@@ -102,18 +73,6 @@ type localProcess struct {
 	once   sync.Once
 	killed chan struct{}
 }
-
-// ID implements Process.
-func (p *localProcess) ID() string { return p.id }
-
-// PID implements Process.
-func (p *localProcess) PID() int { return p.pid }
-
-// Done implements Process.
-func (p *localProcess) Done() <-chan struct{} { return p.done }
-
-// ExitCode implements Process.
-func (p *localProcess) ExitCode() int { return p.code }
 
 // kill ends the tree once; later calls return at once.
 func (p *localProcess) kill(k killer) {

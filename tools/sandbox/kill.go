@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"syscall"
 	"time"
@@ -18,10 +19,11 @@ type killer struct {
 	carrying func(table []process, entry string) []process
 	signal   func(pid int, sig syscall.Signal) error
 	ownGroup func() int
+	grace    time.Duration // after TERM; 0 takes termGrace
 }
 
 func newKiller() killer {
-	return killer{list: listProcesses, carrying: carrying, signal: syscall.Kill, ownGroup: syscall.Getpgrp}
+	return killer{list: listProcesses, carrying: carrying, signal: syscall.Kill, ownGroup: syscall.Getpgrp, grace: termGrace}
 }
 
 // tree is what is known about a command's processes from its start: the leader, which is also the id of its
@@ -38,13 +40,12 @@ type tree struct {
 // listing that fails makes the kill less thorough and never stops it.
 func (k killer) kill(t tree) {
 	before, _ := k.table()
-	known := descendants(before, t.leader)
-
 	if k.groupIsOurs(t, before) {
+		known := descendants(before, t.leader)
 		k.killGroup(t.leader, known)
+		k.killEscaped(t, known)
 	}
-	k.killEscaped(t, known)
-	k.killMarked(t)
+	k.killMarked(t) // whoever has the leader's number
 }
 
 // table lists the processes; a listing that panics is a failed one.
@@ -75,7 +76,7 @@ func (k killer) groupIsOurs(t tree, table []process) bool {
 // permitted.
 func (k killer) killGroup(group int, known []process) {
 	k.signalGroup(group, known, syscall.SIGTERM)
-	if k.waitGroup(group, termGrace) {
+	if k.waitGroup(group, cmp.Or(k.grace, termGrace)) {
 		return
 	}
 	k.signalGroup(group, known, syscall.SIGKILL)

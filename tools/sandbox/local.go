@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +40,18 @@ type LocalOptions struct {
 	// Shell runs the commands: a name that is looked for on PATH or an absolute path, of a shell that speaks as
 	// sh does. Empty takes bash where it is installed, else sh.
 	Shell string
+	// Supervisor is the program with its arguments that keeps the output of background commands: see SelfSupervisor.
+	// Without one there are no background commands.
+	Supervisor []string
+	// JobDir is where background commands keep output and exit code, absolute. It survives restarts, so that Resume
+	// finds them. Empty takes a directory that Close removes.
+	JobDir string
+	// JobLog is how many bytes of a background command's output are kept; older ones are dropped. 0 takes DefaultJobLog.
+	JobLog int64
+	// KeepJobs makes Close leave background commands running for the next daemon; without it Close ends them.
+	KeepJobs bool
+	// JobGrace is how long a background command has to end after TERM, before KILL; 0 takes a second.
+	JobGrace time.Duration
 	// Window is how many bytes of output a Result carries; 0 takes DefaultWindow.
 	Window int
 	// Environ, Getwd, LookPath and Now stand in for the system in tests; nil takes the real ones.
@@ -66,6 +80,7 @@ type Local struct {
 	closed   bool
 	count    int
 	running  map[*localProcess]struct{}
+	jobs     map[*job]struct{}
 	spills   spills
 	routines sync.WaitGroup
 }
@@ -87,7 +102,10 @@ func NewLocal(o LocalOptions) (*Local, error) {
 	if o.Window <= 0 {
 		o.Window = DefaultWindow
 	}
-	for name, p := range map[string]string{"Dir": o.Dir, "Home": o.Home, "SpillDir": o.SpillDir} {
+	if o.JobLog <= 0 {
+		o.JobLog = DefaultJobLog
+	}
+	for name, p := range map[string]string{"Dir": o.Dir, "Home": o.Home, "SpillDir": o.SpillDir, "JobDir": o.JobDir} {
 		if p != "" && !filepath.IsAbs(p) {
 			return nil, fmt.Errorf("local sandbox: %s %q is not an absolute path", name, p)
 		}
@@ -108,7 +126,7 @@ func NewLocal(o LocalOptions) (*Local, error) {
 	allowed, _ := CheckPassthrough(o.Passthrough)
 	l := &Local{
 		opts: o, home: home, pass: allowed, id: randomID(), private: private, killer: newKiller(),
-		usable: usableDir, running: map[*localProcess]struct{}{}, sessions: newSessions(),
+		usable: usableDir, running: map[*localProcess]struct{}{}, jobs: map[*job]struct{}{}, sessions: newSessions(),
 	}
 	l.spills = spills{dir: o.SpillDir, now: o.Now}
 	return l, nil
@@ -237,7 +255,8 @@ func (l *Local) theShell(ctx context.Context) (shell, error) {
 // errClosed is what a command gets after Close.
 var errClosed = fmt.Errorf("%w: it was closed", ErrUnavailable)
 
-// Close kills what runs, waits for it, and removes the login snapshot.
+// Close kills the commands of Exec and, unless KeepJobs is set, the background commands, waits for them, and removes the
+// login snapshot.
 func (l *Local) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -245,14 +264,18 @@ func (l *Local) Close() error {
 		return nil
 	}
 	l.closed = true
-	var all []*localProcess
-	for p := range l.running {
-		all = append(all, p)
-	}
+	all, jobs := slices.Collect(maps.Keys(l.running)), slices.Collect(maps.Keys(l.jobs))
 	l.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, p := range all {
 		wg.Go(func() { p.kill(l.killer) })
+	}
+	for _, j := range jobs {
+		if l.opts.KeepJobs {
+			j.leave()
+		} else {
+			wg.Go(func() { j.kill(l.jobKiller()) })
+		}
 	}
 	wg.Wait()
 	l.routines.Wait()

@@ -25,8 +25,11 @@ import (
 func newLocal(t *testing.T, change func(*LocalOptions)) *Local {
 	t.Helper()
 	home := t.TempDir()
+	supervisor, err := SelfSupervisor()
+	require.NoError(t, err)
 	o := LocalOptions{
-		Dir: t.TempDir(), Home: home, SpillDir: filepath.Join(home, "cache", "terminal-output"),
+		Supervisor: supervisor,
+		Dir:        t.TempDir(), Home: home, SpillDir: filepath.Join(home, "cache", "terminal-output"),
 		Environ: func() []string { return []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"} },
 	}
 	if change != nil {
@@ -340,6 +343,8 @@ func TestKiller_SparesStrangers(t *testing.T) {
 		"our own group":            {tree{leader: 77}, nil, nil},
 		"init":                     {tree{leader: 1}, nil, nil},
 		"a stranger has the pid":   {tree{leader: 500, start: 9}, []process{{pid: 500, start: 10}}, nil},
+		"a stranger's child":       {tree{leader: 500, start: 9}, []process{{pid: 500, start: 10}, {pid: 601, ppid: 500, group: 601}}, nil},
+		"nobody's children":        {tree{}, []process{{pid: 1}, {pid: 600, group: 600}, {pid: 601, ppid: 600, group: 601}}, nil},
 		"the leader itself":        {tree{leader: 500, start: 9}, []process{{pid: 500, start: 9}}, []int{-500, -500}},
 		"leader gone, group lives": {tree{leader: 500, start: 9}, []process{{pid: 501, group: 500}}, []int{-500, -500}},
 	} {

@@ -1,9 +1,15 @@
 package sandbox
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if IsSupervisor(os.Args) {
+		os.Exit(Supervise())
+	}
+	goleak.VerifyTestMain(m)
+}

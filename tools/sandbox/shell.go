@@ -26,13 +26,15 @@ type shell struct {
 
 // args are the arguments that make the shell run a command. The line is an argument of its own, so that it
 // needs no quoting. The report of the directory is an exit trap, so that a command that calls exit reports
-// as well.
+// as well; without a marker nothing is reported.
 func (s shell) args(line string, m *marker) []string {
 	var b strings.Builder
 	if s.source != "" {
 		fmt.Fprintf(&b, "shopt -s expand_aliases 2>/dev/null; . %s >/dev/null 2>&1\n", quote(s.source))
 	}
-	fmt.Fprintf(&b, "trap %s EXIT\n", quote("__herald_rc=$?; "+m.script()+"; exit $__herald_rc"))
+	if m != nil {
+		fmt.Fprintf(&b, "trap %s EXIT\n", quote("__herald_rc=$?; "+m.script()+"; exit $__herald_rc"))
+	}
 	b.WriteString("__herald_line=$1; shift; eval \"$__herald_line\"\n")
 	return append(s.argv[1:len(s.argv):len(s.argv)], b.String(), s.argv[0], line)
 }
