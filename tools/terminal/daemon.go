@@ -28,9 +28,7 @@ func (f floor) daemon(s simple, c command, up []simple) string {
 	args := c.argv[1:]
 	switch c.name {
 	case "herald":
-		if verb, _ := verbOf(args); slices.Contains([]string{"stop", "restart", "shutdown", "kill"}, verb) {
-			return why
-		}
+		return ownVerb(args)
 	case "service", "rc-service":
 		if ops := operands(args); len(ops) > 1 {
 			return service(plain(ops[1]), ops[:1])
@@ -53,6 +51,28 @@ func (f floor) daemon(s simple, c command, up []simple) string {
 		}
 	case "killall5":
 		return "it kills every process"
+	}
+	return ""
+}
+
+// ownVerb refuses the verbs that end the gateway, or that change what it lets the agent do: those belong to people.
+// The words before the verb may be values of options.
+func ownVerb(args []string) string {
+	ops := operands(args)
+	for i, op := range ops[:min(len(ops), 3)] {
+		next := ""
+		if i+1 < len(ops) {
+			next = plain(ops[i+1])
+		}
+		switch verb := plain(op); {
+		case slices.Contains([]string{"stop", "restart", "shutdown", "kill"}, verb):
+			return "it stops the gateway that runs this session"
+		case verb == "approvals" && next != "list" && next != "" && (next != "suggest" || hasFlag(args, 0, "apply")),
+			verb == "pairing" && next != "list" && next != "":
+			return "it changes what the gateway lets the agent or other people do"
+		case slices.Contains([]string{"send", "sessions", "logs", "rollback"}, verb):
+			return "" // what follows is text
+		}
 	}
 	return ""
 }

@@ -5,9 +5,6 @@ import (
 	"strings"
 )
 
-// maxNesting bounds how deep scripts inside scripts are read.
-const maxNesting = 8
-
 // Place is where a command would run; the floor needs it to know what a relative name means.
 type Place struct {
 	Dir  string // absolute working directory
@@ -20,134 +17,97 @@ type Place struct {
 
 // Refusal returns why a command is never run, or "" when the floor lets it pass. No approval overrides
 // it. It is a floor and no wall: it reads the text of the command as a shell would, through wrappers, nested
-// shells and substitutions, and can't follow what a program computes.
+// shells and substitutions, and can't follow what a program computes. A text that can't be read to its end is refused.
 func Refusal(line string, in Place) string {
-	return floor{Place: in}.script(line, 0)
+	why, unreadable := refusal(line, in)
+	if why == "" {
+		why = unreadable
+	}
+	return why
+}
+
+// refusal is Refusal with what can't be read apart.
+func refusal(line string, in Place) (why, unreadable string) {
+	w := walk{visit: func(s step) bool {
+		if !s.away {
+			why = floor{Place: s.in}.step(s)
+		}
+		return why != ""
+	}}
+	if forkBomb(split(line).bare) {
+		return "it is a fork bomb", ""
+	}
+	w.read(line, in, false, 0, nil)
+	return why, w.unreadable
 }
 
 type floor struct {
 	Place
 }
 
-// script checks all commands of a text; cd moves the directory for those after it.
-func (f floor) script(text string, depth int) string {
-	if depth > maxNesting {
-		return ""
-	}
-	s := split(text)
+// step applies the rules to one command.
+func (f floor) step(s step) string {
 	if forkBomb(s.bare) {
 		return "it is a fork bomb"
 	}
-	for i, c := range s.commands {
-		for _, inner := range c.nested {
-			if why := f.script(inner, depth+1); why != "" {
-				return why
-			}
-		}
-		for _, w := range c.writes {
-			if isDisk(plain(w)) {
-				return "it writes to the disk device " + plain(w)
-			}
-		}
-		for _, w := range slices.Concat(c.words, c.reads) {
-			if f.daemonView(w) {
-				return "it reads the gateway's memory or environment, where its secrets are"
-			}
-		}
-		up := upstream(s.commands, i)
-		cmd := unwrap(c.words)
-		if why := f.command(c, cmd, up, depth); why != "" {
-			return why
-		}
-		if len(cmd.argv) > 1 && cmd.name == "cd" {
-			f.Dir = f.abs(cmd.argv[1])
+	for _, w := range s.writes {
+		if isDisk(plain(w)) {
+			return "it writes to the disk device " + plain(w)
 		}
 	}
-	return ""
-}
-
-// upstream returns the commands whose output commands[i] reads.
-func upstream(commands []simple, i int) []simple {
-	first := i
-	for first > 0 && commands[first-1].pipeline == commands[i].pipeline {
-		first--
+	for _, w := range slices.Concat(s.words, s.reads) {
+		if f.daemonView(w) {
+			return "it reads the gateway's memory or environment, where its secrets are"
+		}
 	}
-	return commands[first:i]
+	return f.command(s)
 }
 
 var (
-	shells      = []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"}
 	downloaders = []string{"curl", "wget", "fetch", "aria2c"}
 	powerVerbs  = []string{"poweroff", "reboot", "halt", "kexec", "soft-reboot", "rescue", "emergency", "exit"}
 	stopVerbs   = []string{"stop", "restart", "try-restart", "reload-or-restart", "kill", "disable", "mask", "rm", "remove", "down", "unload", "bootout"}
 )
 
-// command applies the rules to one command.
-func (f floor) command(s simple, c command, up []simple, depth int) string {
-	if len(c.argv) == 0 {
+// command applies the rules about programs.
+func (f floor) command(s step) string {
+	if len(s.argv) == 0 {
 		return ""
 	}
-	args := c.argv[1:]
+	args := s.argv[1:]
 	switch {
-	case slices.Contains(shells, c.name):
-		return f.shell(s, c, up, depth)
-	case c.name == "eval", c.name == "su", c.name == "runuser":
-		return f.inner(c, depth)
-	case c.name == "rm":
-		return f.remove(args, c.piped, up)
-	case c.name == "find":
+	case slices.Contains(shells, s.name):
+		return f.shell(s)
+	case s.name == "rm":
+		return f.remove(args, s.piped, s.up)
+	case s.name == "find":
 		return f.find(args)
-	case c.name == "chmod", c.name == "chown", c.name == "chgrp":
-		return f.modes(c.name, args)
-	case strings.HasPrefix(c.name, "mkfs"), slices.Contains([]string{"mke2fs", "mkswap", "shred", "blkdiscard", "tee", "cp"}, c.name):
-		return disks(c.name, args)
-	case c.name == "wipefs" && hasFlag(args, 'a', "all"):
-		return disks(c.name, args)
-	case c.name == "dd":
+	case s.name == "chmod", s.name == "chown", s.name == "chgrp":
+		return f.modes(s.name, args)
+	case strings.HasPrefix(s.name, "mkfs"), slices.Contains([]string{"mke2fs", "mkswap", "shred", "blkdiscard", "tee", "cp"}, s.name):
+		return disks(s.name, args)
+	case s.name == "wipefs" && hasFlag(args, 'a', "all"):
+		return disks(s.name, args)
+	case s.name == "dd":
 		for _, a := range args {
 			if of, ok := strings.CutPrefix(plain(a), "of="); ok && isDisk(of) {
 				return "it overwrites the disk device " + of
 			}
 		}
-	case slices.Contains([]string{"shutdown", "reboot", "halt", "poweroff", "telinit", "init", "systemctl", "loginctl"}, c.name):
-		return power(c.name, args)
+	case slices.Contains([]string{"shutdown", "reboot", "halt", "poweroff", "telinit", "init", "systemctl", "loginctl"}, s.name):
+		return power(s.name, args)
 	}
-	return f.daemon(s, c, up)
+	return f.daemon(s.simple, s.command, s.up)
 }
 
-// shell checks what a shell was told to run: by -c, by its input, or straight from the network.
-func (f floor) shell(s simple, c command, up []simple, depth int) string {
-	if c.elevated {
-		for _, u := range up {
-			if slices.Contains(downloaders, unwrap(u.words).name) {
-				return "it runs a download in a shell as root"
-			}
-		}
+// shell refuses a download that a shell runs as root.
+func (f floor) shell(s step) string {
+	if !s.elevated {
+		return ""
 	}
-	for _, text := range s.input {
-		if why := f.script(text, depth+1); why != "" {
-			return why
-		}
-	}
-	for _, u := range up {
-		if e := unwrap(u.words); e.name == "echo" || e.name == "printf" {
-			if why := f.script(plain(strings.Join(e.argv[1:], " ")), depth+1); why != "" {
-				return why
-			}
-		}
-	}
-	return f.inner(c, depth)
-}
-
-// inner checks the script of -c, or the arguments of eval.
-func (f floor) inner(c command, depth int) string {
-	if c.name == "eval" {
-		return f.script(plain(strings.Join(c.argv[1:], " ")), depth+1)
-	}
-	for i, a := range c.argv[1:] {
-		short := strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.Contains(a, "c")
-		if (short || a == "--command") && i+2 < len(c.argv) {
-			return f.script(plain(c.argv[i+2]), depth+1)
+	for _, u := range s.up {
+		if slices.Contains(downloaders, unwrap(u.words).name) {
+			return "it runs a download in a shell as root"
 		}
 	}
 	return ""

@@ -15,10 +15,11 @@ func hasFlag(args []string, short byte, long string) bool {
 		case a == "--":
 			return false
 		case strings.HasPrefix(a, "--"):
-			if a == "--"+long {
+			name, _, _ := strings.Cut(a, "=")
+			if len(name) > 2 && strings.HasPrefix("--"+long, name) { // programs take the beginning of a name too
 				return true
 			}
-		case strings.HasPrefix(a, "-") && strings.IndexByte(a, short) > 0:
+		case strings.HasPrefix(a, "-") && short != 0 && strings.IndexByte(a, short) > 0:
 			return true
 		}
 	}

@@ -1,22 +1,24 @@
 package terminal
 
 import (
-	"strconv"
+	"slices"
 	"strings"
 )
 
 // literal stands before a character that the shell takes as it is because it was quoted: a tilde in
-// quotes is a file name, not a home directory.
+// quotes is a file name, not a home directory. Alone it stands for text that only running the command tells.
 const literal = '\x00'
 
 // simple is one command of a shell script without its control structure.
 type simple struct {
-	words    []string // quotes resolved, quoted special characters marked with literal
-	nested   []string // scripts inside its words: $(...), `...`, <(...)
-	writes   []string // targets of > and >>
-	reads    []string // sources of <
-	input    []string // texts of here documents and here strings
-	pipeline int      // commands with the same number are joined by pipes
+	words      []string // quotes resolved, quoted special characters marked with literal
+	nested     []string // scripts inside its words: $(...), `...`, <(...)
+	writes     []string // targets of > and >>
+	reads      []string // sources of <
+	input      []string // texts of here documents and here strings
+	pipeline   int      // commands with the same number are joined by pipes
+	background bool     // ended by &
+	process    bool     // one of nested is a process substitution
 }
 
 // script is a shell text cut into simple commands. It is not a shell grammar: control words are taken as
@@ -25,13 +27,23 @@ type script struct {
 	commands []simple
 	// bare is the text without what is quoted and without white space.
 	bare string
+	// unclosed is true when a quote or a substitution has no end: no shell runs such a text as it reads.
+	unclosed bool
 }
 
 // split cuts a text.
 func split(text string) script {
 	l := lexer{src: text}
 	l.run()
-	return script{commands: l.commands, bare: l.bare.String()}
+	return script{commands: l.commands, bare: l.bare.String(), unclosed: l.unclosed}
+}
+
+// heredoc is a here document that was announced.
+type heredoc struct {
+	stop    string
+	quoted  bool // nothing in it is expanded
+	tabs    bool // tabs before the lines don't count (<<-)
+	command int  // which command takes it
 }
 
 type lexer struct {
@@ -41,11 +53,25 @@ type lexer struct {
 	cur      simple
 	word     strings.Builder
 	inWord   bool
-	redirect byte     // '>' or '<' when the next word is a target, 'h' here document, 's' here string
-	heredocs []string // delimiters whose bodies begin after this line
+	quotes   bool      // the word had quotes
+	redirect byte      // '>' or '<' when the next word is a target, 'h' here document, 's' here string
+	tabs     bool      // of the here document that the next word names
+	heredocs []heredoc // their bodies begin after this line
 	pipeline int
 	bare     strings.Builder
+	unclosed bool
+
+	inner bool // it reads $(...) and ends before the parenthesis that closes it
+	level int  // how many substitutions it is inside
+	open  int  // parentheses that wait for their end
+	cases int  // case constructs: their patterns end with a parenthesis that nothing opened
+	ended bool // the closing parenthesis was found
+	// scanned counts the bytes that were looked at for the end of arithmetic.
+	scanned int
 }
+
+// maxLevel bounds how deep substitutions are followed; what is deeper counts as unclosed.
+const maxLevel = 32
 
 func (l *lexer) peek(n int) byte {
 	if l.at+n < len(l.src) {
@@ -55,7 +81,7 @@ func (l *lexer) peek(n int) byte {
 }
 
 func (l *lexer) run() {
-	for l.at < len(l.src) {
+	for l.at < len(l.src) && !l.ended {
 		c := l.src[l.at]
 		if c != ' ' && c != '\t' && c != '\n' && c != '\'' && c != '"' && c != '\\' {
 			l.bare.WriteByte(c)
@@ -71,25 +97,23 @@ func (l *lexer) run() {
 			l.at++
 			l.nest(l.until('`'))
 		case '$':
-			l.dollar()
+			l.dollar(false)
 		case ' ', '\t', '\r':
 			l.endWord()
 			l.at++
 		case '#':
-			if l.inWord {
-				l.add(c)
-				break
-			}
-			for l.at < len(l.src) && l.src[l.at] != '\n' {
-				l.at++
-			}
+			l.hash()
 		case '\n':
 			l.endCommand(false)
 			l.at++
 			l.bodies()
-		case ';', '(', ')':
+		case ';':
 			l.endCommand(false)
 			l.at++
+		case '(':
+			l.opening()
+		case ')':
+			l.closing()
 		case '&':
 			l.ampersand()
 		case '|':
@@ -103,170 +127,42 @@ func (l *lexer) run() {
 	l.endCommand(false)
 }
 
+// hash is a comment at the beginning of a word.
+func (l *lexer) hash() {
+	if l.inWord {
+		l.add('#')
+		return
+	}
+	for l.at < len(l.src) && l.src[l.at] != '\n' {
+		l.at++
+	}
+}
+
+func (l *lexer) opening() {
+	if !l.inWord && l.peek(1) == '(' && l.arithmetic(2) {
+		return
+	}
+	l.endCommand(false)
+	l.open++
+	l.at++
+}
+
+func (l *lexer) closing() {
+	l.endCommand(false)
+	switch {
+	case l.open > 0:
+		l.open--
+	case l.inner && l.cases == 0:
+		l.ended = true
+		return
+	}
+	l.at++
+}
+
 func (l *lexer) add(c byte) {
 	l.word.WriteByte(c)
 	l.inWord = true
 	l.at++
-}
-
-// quoted adds a character that has no meaning for the shell.
-func (l *lexer) quoted(c byte) {
-	if strings.IndexByte("~$*?[{", c) >= 0 {
-		l.word.WriteByte(literal)
-	}
-	l.word.WriteByte(c)
-}
-
-func (l *lexer) escape() {
-	l.at++
-	if l.at >= len(l.src) {
-		return
-	}
-	if l.src[l.at] != '\n' {
-		l.quoted(l.src[l.at])
-		l.inWord = true
-	}
-	l.at++
-}
-
-func (l *lexer) single() {
-	l.at++
-	l.inWord = true
-	for l.at < len(l.src) && l.src[l.at] != '\'' {
-		l.quoted(l.src[l.at])
-		l.at++
-	}
-	l.at++
-}
-
-func (l *lexer) double() {
-	l.at++
-	l.inWord = true
-	for l.at < len(l.src) && l.src[l.at] != '"' {
-		switch c := l.src[l.at]; {
-		case c == '\\' && strings.IndexByte("$`\"\\\n", l.peek(1)) >= 0 && l.peek(1) != 0:
-			l.escape()
-		case c == '`':
-			l.at++
-			l.nest(l.until('`'))
-		case c == '$':
-			l.dollar()
-		case strings.IndexByte("~*?[{", c) >= 0:
-			l.quoted(c)
-			l.at++
-		default:
-			l.add(c)
-		}
-	}
-	l.at++
-}
-
-// dollar reads $(...), $'...', ${...} and plain variables; the last two stay as they are written.
-func (l *lexer) dollar() {
-	switch l.peek(1) {
-	case '(':
-		l.at += 2
-		l.nest(l.parenthesis())
-	case '\'':
-		l.at += 2
-		l.ansi()
-	case '{':
-		for l.at < len(l.src) && l.src[l.at] != '}' {
-			l.add(l.src[l.at])
-		}
-		if l.at < len(l.src) {
-			l.add('}')
-		}
-	default:
-		l.add('$')
-	}
-}
-
-// ansi reads the rest of $'...'.
-func (l *lexer) ansi() {
-	l.inWord = true
-	for l.at < len(l.src) && l.src[l.at] != '\'' {
-		if l.src[l.at] != '\\' {
-			l.quoted(l.src[l.at])
-			l.at++
-			continue
-		}
-		switch c := l.peek(1); {
-		case c == 'x':
-			l.code(2, 16, 2)
-		case c >= '0' && c <= '7':
-			l.code(1, 8, 3)
-		default:
-			l.at++
-			if l.at < len(l.src) {
-				l.quoted(l.src[l.at])
-				l.at++
-			}
-		}
-	}
-	l.at++
-}
-
-// code reads up to n digits that begin skip bytes ahead.
-func (l *lexer) code(skip, base, n int) {
-	l.at += skip
-	for d := min(n, len(l.src)-l.at); d > 0; d-- {
-		if v, err := strconv.ParseUint(l.src[l.at:l.at+d], base, 8); err == nil {
-			l.quoted(byte(v))
-			l.at += d
-			return
-		}
-	}
-}
-
-// nest notes a script inside a word. Its output is unknown, so the word gets a character that no rule
-// matches.
-func (l *lexer) nest(text string) {
-	l.cur.nested = append(l.cur.nested, text)
-	l.word.WriteByte(literal)
-	l.inWord = true
-}
-
-// until reads to the next unescaped stop.
-func (l *lexer) until(stop byte) string {
-	begin := l.at
-	for l.at < len(l.src) && l.src[l.at] != stop {
-		if l.src[l.at] == '\\' {
-			l.at++
-		}
-		l.at++
-	}
-	end := min(l.at, len(l.src))
-	l.at = end + 1
-	return l.src[begin:end]
-}
-
-// parenthesis reads to the closing one of the current level, minding quotes.
-func (l *lexer) parenthesis() string {
-	begin, depth := l.at, 1
-	for l.at < len(l.src) {
-		switch l.src[l.at] {
-		case '\\':
-			l.at++
-		case '\'':
-			l.at++
-			l.until('\'')
-			continue
-		case '"':
-			l.at++
-			l.until('"')
-			continue
-		case '(':
-			depth++
-		case ')':
-			if depth--; depth == 0 {
-				l.at++
-				return l.src[begin : l.at-1]
-			}
-		}
-		l.at++
-	}
-	return l.src[begin:min(l.at, len(l.src))]
 }
 
 func (l *lexer) ampersand() {
@@ -276,7 +172,11 @@ func (l *lexer) ampersand() {
 		l.at++ // the > follows
 	case l.redirect != 0 && !l.inWord:
 		l.add('&') // a file descriptor: 2>&1
+	case l.peek(1) == '&':
+		l.endCommand(false)
+		l.at += 2
 	default:
+		l.cur.background = true
 		l.endCommand(false)
 		l.at++
 	}
@@ -301,6 +201,7 @@ func (l *lexer) angle(c byte) {
 	switch {
 	case l.peek(1) == '(':
 		l.at += 2
+		l.cur.process = true
 		l.nest(l.parenthesis())
 	case c == '<' && l.peek(1) == '<' && l.peek(2) == '<':
 		l.redirect = 's'
@@ -308,7 +209,7 @@ func (l *lexer) angle(c byte) {
 	case c == '<' && l.peek(1) == '<':
 		l.redirect = 'h'
 		l.at += 2
-		if l.peek(0) == '-' {
+		if l.tabs = l.peek(0) == '-'; l.tabs {
 			l.at++
 		}
 	default:
@@ -324,29 +225,44 @@ func (l *lexer) endWord() {
 	if !l.inWord {
 		return
 	}
-	w := l.word.String()
+	w, quotes := l.word.String(), l.quotes
 	l.word.Reset()
-	l.inWord = false
+	l.inWord, l.quotes = false, false
 	switch l.redirect {
 	case '>':
 		l.cur.writes = append(l.cur.writes, w)
 	case 'h':
-		l.heredocs = append(l.heredocs, plain(w))
+		l.heredocs = append(l.heredocs, heredoc{stop: plain(w), quoted: quotes, tabs: l.tabs, command: len(l.commands)})
 	case 's':
 		l.cur.input = append(l.cur.input, plain(w))
 	case '<':
 		l.cur.reads = append(l.cur.reads, w)
 	default:
+		l.control(w)
 		l.cur.words = append(l.cur.words, w)
 	}
 	l.redirect = 0
+}
+
+// control counts case constructs.
+func (l *lexer) control(w string) {
+	if len(l.cur.words) > 0 && !slices.Contains([]string{"then", "do", "else", "{", "!", "time"}, l.cur.words[len(l.cur.words)-1]) {
+		return
+	}
+	switch {
+	case w == "case":
+		l.cases++
+	case w == "esac" && l.cases > 0:
+		l.cases--
+	}
 }
 
 func (l *lexer) endCommand(joined bool) {
 	l.endWord()
 	l.redirect = 0
 	l.cur.pipeline = l.pipeline
-	if len(l.cur.words) > 0 || len(l.cur.nested) > 0 || len(l.cur.writes) > 0 || len(l.cur.reads) > 0 {
+	announced := len(l.heredocs) > 0 && l.heredocs[len(l.heredocs)-1].command == len(l.commands)
+	if announced || len(l.cur.words) > 0 || len(l.cur.nested) > 0 || len(l.cur.writes) > 0 || len(l.cur.reads) > 0 {
 		l.commands = append(l.commands, l.cur)
 	}
 	l.cur = simple{}
@@ -357,7 +273,7 @@ func (l *lexer) endCommand(joined bool) {
 
 // bodies reads the here documents that were announced on the line before.
 func (l *lexer) bodies() {
-	for _, stop := range l.heredocs {
+	for _, h := range l.heredocs {
 		var body strings.Builder
 		for l.at < len(l.src) {
 			line, _, found := strings.Cut(l.src[l.at:], "\n")
@@ -365,14 +281,21 @@ func (l *lexer) bodies() {
 			if found {
 				l.at++
 			}
-			if strings.TrimLeft(line, "\t") == stop {
+			if h.tabs {
+				line = strings.TrimLeft(line, "\t")
+			}
+			if strings.TrimSuffix(line, "\r") == h.stop {
 				break
 			}
 			body.WriteString(line + "\n")
 		}
-		if n := len(l.commands); n > 0 {
-			// The command that takes it stands on the line before; its last one is close enough.
-			l.commands[n-1].input = append(l.commands[n-1].input, body.String())
+		if h.command >= len(l.commands) {
+			continue
+		}
+		c := &l.commands[h.command]
+		c.input = append(c.input, body.String())
+		if !h.quoted {
+			c.nested = append(c.nested, expansions(body.String(), l.level)...)
 		}
 	}
 	l.heredocs = nil
