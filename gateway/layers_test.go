@@ -35,6 +35,7 @@ var layers = map[string][]string{
 	"platforms/web":      {"platforms"},
 	"sessions":           {"platforms"},
 	"sessions/sqlite":    {"sessions", "platforms"},
+	"cron":               {"sessions", "platforms"},
 	"tools":              {},
 	"locales":            {},
 }
