@@ -50,6 +50,11 @@ func (j *job) openBell() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.bell = bell
+	select {
+	case <-j.left: // before there was a bell to stop
+		_ = bell.SetReadDeadline(time.Unix(1, 0))
+	default:
+	}
 	return true
 }
 
