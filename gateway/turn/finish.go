@@ -26,7 +26,7 @@ func (run *Run) finish(outcome agent.Outcome) {
 		rows = append(rows, undelivered)
 	}
 	if len(out) == 0 {
-		out = append(out, run.row(sessions.OutFinal, s.Texts.Silent(run.turn.Address)))
+		out = append(out, run.row(sessions.OutFinal, s.Texts.Silent(run.address())))
 	}
 	err := run.conclude(sessions.TurnDone, "", rows, out)
 	if err != nil {
@@ -185,7 +185,7 @@ func (run *Run) Stop(tx sessions.Tx, state sessions.TurnState, reason string) (r
 			return nil, false, err
 		}
 		var undelivered *sessions.Message
-		rows, undelivered = run.finalRows(partial + "\n\n" + run.r.s.Texts.Stopped(run.turn.Address))
+		rows, undelivered = run.finalRows(partial + "\n\n" + run.r.s.Texts.Stopped(run.address()))
 		if err := appendOne(tx, undelivered); err != nil {
 			return nil, false, err
 		}

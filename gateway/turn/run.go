@@ -492,7 +492,7 @@ func (run *Run) setPhase(p Phase, doing string) {
 
 func (r *Runner) ended(run *Run, state sessions.TurnState) {
 	if r.s.Metrics != nil {
-		r.s.Metrics.TurnEnded(run.turn.Address.Platform, state, r.s.Now().Sub(run.turn.Began))
+		r.s.Metrics.TurnEnded(run.address().Platform, state, r.s.Now().Sub(run.turn.Began))
 	}
 }
 
