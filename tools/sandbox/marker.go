@@ -19,13 +19,19 @@ type marker struct {
 	seen       bool
 }
 
-func newMarker(id string) *marker {
-	return &marker{begin: []byte("\x01HERALD-DIR:" + id + ":"), end: []byte(":" + id + "\x01")}
+func newMarker(id string) *marker { return newReport("DIR", id) }
+
+// newReport makes a marker that carries something else than the directory; kind says what.
+func newReport(kind, id string) *marker {
+	return &marker{begin: []byte("\x01HERALD-" + kind + ":" + id + ":"), end: []byte(":" + id + "\x01")}
 }
 
 // script is the shell command that prints the marker. It works in every POSIX shell.
-func (m *marker) script() string {
-	return "printf '\\001%s%s%s\\001' '" + string(m.begin[1:]) + "' \"$PWD\" '" + string(m.end[:len(m.end)-1]) + "' 2>/dev/null"
+func (m *marker) script() string { return m.print(`"$PWD"`) }
+
+// print is the shell command that prints the marker around a word of the shell.
+func (m *marker) print(word string) string {
+	return "printf '\\001%s%s%s\\001' '" + string(m.begin[1:]) + "' " + word + " '" + string(m.end[:len(m.end)-1]) + "' 2>/dev/null"
 }
 
 // filter takes the next bytes of the stream and returns those that are output for certain. What it returns

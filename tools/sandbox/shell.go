@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -103,32 +104,49 @@ func (l *Local) chosenShell(ctx context.Context, env map[string]string) (shell, 
 // snapshot runs the start files of a login shell once. Variables come back as data and pass the same
 // filter as the daemon's own, so that a secret exported in a start file does not get through.
 func (l *Local) snapshot(ctx context.Context, bash string, env map[string]string) (shell, error) {
-	cut := "--herald-" + l.id + "--"
-	var b strings.Builder
-	for _, f := range l.opts.InitFiles {
-		fmt.Fprintf(&b, "[ -r %[1]s ] && . %[1]s >/dev/null 2>&1\n", quote(f))
-	}
-	fmt.Fprintf(&b, "printf %%s %s; env -0 || exit 9; printf %%s %s; declare -f; alias -p; printf %%s %s\n", quote(cut), quote(cut), quote(cut))
-	out, err := l.probe(ctx, []string{bash, "-l", "-c"}, env, b.String())
+	cut := newCut(l.id)
+	out, err := l.probe(ctx, []string{bash, "-l", "-c"}, env, snapshotScript(cut, l.opts.InitFiles))
 	if err != nil {
 		return shell{}, err
 	}
-	parts := bytes.Split(out, []byte(cut))
-	if len(parts) != 4 {
-		return shell{}, fmt.Errorf("the login shell's report is incomplete")
-	}
-	vars := Scrub(strings.Split(string(parts[1]), "\x00"), l.pass, l.opts.Deny)
-	for _, name := range []string{"PWD", "OLDPWD", "SHLVL", "_", "BASH_ENV", "ENV"} {
-		delete(vars, name)
-	}
-	if vars["PATH"] == "" {
-		return shell{}, fmt.Errorf("the login shell has no PATH")
+	vars, functions, err := parseSnapshot(out, cut, l.pass, l.opts.Deny)
+	if err != nil {
+		return shell{}, err
 	}
 	file := filepath.Join(l.private, "snapshot.sh")
-	if err := os.WriteFile(file, parts[2], 0o600); err != nil {
+	if err := os.WriteFile(file, functions, 0o600); err != nil {
 		return shell{}, err
 	}
 	return shell{argv: []string{bash, "-c"}, env: vars, source: file}, nil
+}
+
+// newCut makes the text that parts a report, and that output of start files does not contain.
+func newCut(id string) string { return "--herald-" + id + "--" }
+
+// snapshotScript is what a login bash runs to report its variables, and its functions and aliases.
+func snapshotScript(cut string, initFiles []string) string {
+	var b strings.Builder
+	for _, f := range initFiles {
+		fmt.Fprintf(&b, "[ -r %[1]s ] && . %[1]s >/dev/null 2>&1\n", quote(f))
+	}
+	fmt.Fprintf(&b, "printf %%s %s; env -0 || exit 9; printf %%s %s; declare -f; alias -p; printf %%s %s\n", quote(cut), quote(cut), quote(cut))
+	return b.String()
+}
+
+// parseSnapshot reads what snapshotScript printed.
+func parseSnapshot(out []byte, cut string, pass, deny []string) (vars map[string]string, functions []byte, err error) {
+	parts := bytes.Split(out, []byte(cut))
+	if len(parts) != 4 {
+		return nil, nil, errors.New("the login shell's report is incomplete")
+	}
+	vars = Scrub(strings.Split(string(parts[1]), "\x00"), pass, deny)
+	for _, name := range []string{"PWD", "OLDPWD", "SHLVL", "_", "BASH_ENV", "ENV", markName} {
+		delete(vars, name)
+	}
+	if vars["PATH"] == "" {
+		return nil, nil, errors.New("the login shell has no PATH")
+	}
+	return vars, parts[2], nil
 }
 
 // probe runs a short script of ours and returns its output. The processes it started do not outlive it.

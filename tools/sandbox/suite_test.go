@@ -1,0 +1,478 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+// subject is an environment under test with an empty directory of its own in the place, in its real spelling.
+type subject struct {
+	Environment
+	dir string
+}
+
+func TestSuite_Local(t *testing.T) {
+	needSetsid(t)
+	suite(t, newLocal(t, nil))
+}
+
+func TestSuite_Busybox(t *testing.T) { suite(t, overDocker(t, "busybox:test")) }
+
+func TestSuite_Debian(t *testing.T) { suite(t, overDocker(t, "debian:test")) }
+
+func overDocker(t *testing.T, image string) *remote {
+	r := newRemote(cliCarrier{container(t, image)}, remoteOptions{SpillDir: filepath.Join(t.TempDir(), "spill")})
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// suite is what every environment passes.
+func suite(t *testing.T, env Environment) {
+	base, err := env.RealPath(t.Context(), env.Home())
+	require.NoError(t, err)
+	n := 0
+	for _, tc := range []struct {
+		name string
+		test func(*testing.T, subject)
+	}{
+		{"ExitCodes", suiteExitCodes}, {"Dir", suiteDir}, {"SafeDir", suiteSafeDir}, {"Stdin", suiteStdin}, {"Env", suiteEnv},
+		{"Text", suiteText}, {"Spill", suiteSpill}, {"LongLine", suiteLongLine}, {"Timeout", suiteTimeout}, {"Interrupt", suiteInterrupt},
+		{"TermIgnored", suiteTermIgnored}, {"SetsidGrandchild", suiteSetsid}, {"DoubleFork", suiteDoubleFork}, {"Drain", suiteDrain},
+		{"Parallel", suiteParallel}, {"Files", suiteFiles}, {"NastyNames", suiteNames}, {"Write", suiteWrite}, {"RealPath", suiteRealPath},
+	} {
+		n++
+		dir := path.Join(base, "suite-"+randomID())
+		t.Run(tc.name, func(t *testing.T) {
+			require.NoError(t, env.MkdirAll(t.Context(), dir, 0o755))
+			tc.test(t, subject{env, dir})
+		})
+	}
+}
+
+// run runs a command in the subject's directory.
+func (s subject) run(t *testing.T, c Command) Result {
+	t.Helper()
+	if c.Start == "" {
+		c.Start = s.dir
+	}
+	r, err := s.Exec(t.Context(), c)
+	require.NoError(t, err)
+	return r
+}
+
+// gone waits until a process of the place is no more.
+func (s subject) gone(t *testing.T, pid int) {
+	t.Helper()
+	check := fmt.Sprintf(`s=$(cat /proc/%d/stat 2>/dev/null) && case ${s##*) } in Z*) ;; *) echo alive ;; esac`, pid)
+	for deadline := time.Now().Add(30 * time.Second); s.run(t, Command{Line: check}).Output != ""; {
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d is still there", pid)
+		}
+	}
+}
+
+func suiteExitCodes(t *testing.T, s subject) {
+	for _, tc := range []struct {
+		line, out string
+		code      int
+	}{
+		{"echo hi; echo err >&2", "hi\nerr\n", 0},
+		{"exit 3", "", 3},
+		{"false", "", 1},
+		{"kill -9 $$", "", 137},
+		{"kill -TERM $$", "", 143},
+		{"printf no-newline", "no-newline", 0},
+		{"read x; echo got:$?", "got:1\n", 0},
+		{"set -e; false; echo never", "", 1},
+		{"exec sh -c 'exit 9'", "", 9},
+		{"trap 'echo bye' EXIT; exit 4", "bye\n", 4},
+		{"printf '%s\\n' \"it's $((1+1))\" | cat", "it's 2\n", 0},
+		{"cat <<'E'\na 'b' \"c\"\nE", "a 'b' \"c\"\n", 0},
+	} {
+		r := s.run(t, Command{Line: tc.line})
+		require.Equal(t, tc.out, r.Output, tc.line)
+		require.Equal(t, tc.code, r.ExitCode, tc.line)
+	}
+	require.Equal(t, 127, s.run(t, Command{Line: "nosuchcommand-x"}).ExitCode)
+	require.NotZero(t, s.run(t, Command{Line: "echo 'open"}).ExitCode)
+	for line, want := range map[string]string{"": "empty", "a\x00b": "NUL", strings.Repeat("x", MaxCommand+1): "100001 bytes"} {
+		_, err := s.Exec(t.Context(), Command{Line: line})
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func suiteDir(t *testing.T, s subject) {
+	a, b := randomID(), randomID()
+	r := s.run(t, Command{Line: "mkdir -p one/two && cd one", Session: a})
+	require.True(t, r.Observed)
+	require.Equal(t, s.dir+"/one", r.Dir)
+	require.Equal(t, s.dir+"/one\n", s.run(t, Command{Line: "pwd", Session: a}).Output)
+	require.Equal(t, s.dir+"\n", s.run(t, Command{Line: "pwd", Session: b}).Output)
+
+	r = s.run(t, Command{Line: "cd two; exit 5", Session: a})
+	require.Equal(t, 5, r.ExitCode)
+	require.Equal(t, s.dir+"/one/two", r.Dir, "a command that exits reports its directory too")
+
+	r = s.run(t, Command{Line: "cd /; pwd", Session: a, Dir: s.dir})
+	require.Equal(t, "/\n", r.Output)
+	require.Equal(t, s.dir+"/one/two", r.Dir, "a directory for one command changes nothing for the next")
+
+	nasty := "it's \"a\"\n$(b):c"
+	r = s.run(t, Command{Line: `mkdir "$N" && cd "$N"`, Session: b, Env: map[string]string{"N": nasty}})
+	require.Equal(t, s.dir+"/"+nasty, r.Dir)
+	require.Equal(t, s.dir+"/"+nasty+"\n", s.run(t, Command{Line: "pwd", Session: b}).Output)
+
+	dir, known := s.Dir(a)
+	require.True(t, known)
+	require.Equal(t, s.dir+"/one/two", dir)
+	s.Forget(a)
+	_, known = s.Dir(a)
+	require.False(t, known)
+	r = s.run(t, Command{Line: `printf '\001HERALD-DIR:x-1:/etc:x-1\001'`, Session: a})
+	require.Equal(t, s.dir, r.Dir, "a report of nobody is output")
+	require.Contains(t, r.Output, "/etc")
+}
+
+func suiteSafeDir(t *testing.T, s subject) {
+	a := randomID()
+	fallback, _ := s.Dir("")
+	fallback, err := s.RealPath(t.Context(), fallback)
+	require.NoError(t, err)
+	s.run(t, Command{Line: "mkdir gone && cd gone", Session: a})
+	s.run(t, Command{Line: "rmdir gone"})
+	r := s.run(t, Command{Line: "pwd -P", Session: a})
+	require.Equal(t, fallback+"\n", r.Output)
+	require.Contains(t, r.Note, "gone")
+
+	_, err = s.Exec(t.Context(), Command{Line: "pwd", Dir: s.dir + "/nowhere"})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = s.Exec(t.Context(), Command{Line: "pwd", Dir: "relative"})
+	require.ErrorContains(t, err, "not an absolute path")
+
+	b := randomID()
+	s.run(t, Command{Line: "mkdir was && cd was", Session: b})
+	s.run(t, Command{Line: "rmdir was && touch was"})
+	_, err = s.Exec(t.Context(), Command{Line: "pwd", Session: b})
+	require.ErrorContains(t, err, "not a directory", "other errors are not papered over")
+}
+
+func suiteStdin(t *testing.T, s subject) {
+	big := strings.Repeat("0123456789", 100_000)
+	require.Equal(t, "1000000\n", s.run(t, Command{Line: "wc -c", Stdin: strings.NewReader(big)}).Output)
+	require.Equal(t, "done\n", s.run(t, Command{Line: "echo done", Stdin: strings.NewReader(big)}).Output, "unread input holds nothing up")
+	require.Equal(t, "a\nb\n", s.run(t, Command{Line: "read x; echo a; cat", Stdin: strings.NewReader("1\nb\n")}).Output)
+}
+
+func suiteEnv(t *testing.T, s subject) {
+	value := "two\nlines 'and' $quotes\\"
+	r := s.run(t, Command{Line: `printf %s "$VALUE"`, Env: map[string]string{"VALUE": value}})
+	require.Equal(t, value, r.Output)
+	r = s.run(t, Command{Line: "echo ${VALUE-unset}; export LATER=1"})
+	require.Equal(t, "unset\n", r.Output)
+	require.Equal(t, "unset\n", s.run(t, Command{Line: "echo ${LATER-unset}"}).Output, "a shell of its own for each command")
+	secret := "s3cr3t-" + randomID()
+	r = s.run(t, Command{Line: "for f in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$f; echo; done 2>/dev/null", Env: map[string]string{"VALUE": secret}})
+	require.NotContains(t, r.Output, secret, "no value in an argument list")
+}
+
+func suiteText(t *testing.T, s subject) {
+	r := s.run(t, Command{Line: `printf 'a\000b\377c\303'; printf '\251d'; printf '\342\202'`})
+	require.Equal(t, "a\x00b\ufffdcéd\ufffd", r.Output)
+	r = s.run(t, Command{Line: "head -c 200000 /dev/urandom"})
+	require.True(t, utf8.ValidString(r.Output))
+	r = s.run(t, Command{Line: `printf '\001HERALD-'`})
+	require.Equal(t, "\x01HERALD-", r.Output)
+}
+
+func suiteSpill(t *testing.T, s subject) {
+	r := s.run(t, Command{Line: "echo FIRST; yes 0123456789abcde | head -c 2000000; echo; echo LAST"})
+	require.Zero(t, r.ExitCode)
+	require.True(t, r.Truncated)
+	require.EqualValues(t, 2_000_000+12, r.TotalChars)
+	require.Less(t, len(r.Output), DefaultWindow+400)
+	require.True(t, strings.HasPrefix(r.Output, "FIRST\n"))
+	require.True(t, strings.HasSuffix(r.Output, "LAST\n"))
+	st, err := os.Lstat(r.FullPath)
+	require.NoError(t, err)
+	require.EqualValues(t, 2_000_012, st.Size())
+	require.Equal(t, fs.FileMode(0o600), st.Mode())
+}
+
+func suiteLongLine(t *testing.T, s subject) {
+	line := ": '" + strings.Repeat("x y\n", MaxCommand/4-8) + "'; echo ok"
+	require.Equal(t, "ok\n", s.run(t, Command{Line: line}).Output)
+	line = ": " + strings.Repeat("'", (MaxCommand-20)/2*2) + "; echo ok"
+	require.Equal(t, "ok\n", s.run(t, Command{Line: line}).Output)
+}
+
+func suiteTimeout(t *testing.T, s subject) {
+	r := s.run(t, Command{Line: "echo before; sleep 60; echo after", Timeout: 2 * time.Second})
+	require.Equal(t, ExitTimeout, r.ExitCode)
+	require.True(t, r.TimedOut)
+	require.True(t, strings.HasPrefix(r.Output, "before\n"), r.Output)
+	require.Contains(t, r.Output, "\n[the command was stopped after")
+	require.NotContains(t, r.Output, "HERALD")
+}
+
+func suiteInterrupt(t *testing.T, s subject) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err := s.Exec(ctx, Command{Line: "echo before; echo $$; sleep 60", Start: s.dir, Output: writer(func([]byte) { cancel() })})
+	require.NoError(t, err)
+	require.Equal(t, ExitInterrupted, r.ExitCode)
+	require.True(t, r.Interrupted)
+	require.True(t, strings.HasPrefix(r.Output, "before\n"), r.Output)
+	require.True(t, strings.HasSuffix(r.Output, "\n[the command was interrupted]"), r.Output)
+	r, err = s.Exec(ctx, Command{Line: "echo never > ran", Start: s.dir})
+	require.NoError(t, err)
+	require.Equal(t, ExitInterrupted, r.ExitCode)
+	_, err = s.Stat(t.Context(), s.dir+"/ran")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// interrupted runs a command, interrupts it when it printed a line, and returns that line as a process id.
+func (s subject) interrupted(t *testing.T, line string) int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	r, err := s.Exec(ctx, Command{Line: line, Start: s.dir, Output: writer(func([]byte) { cancel() })})
+	require.NoError(t, err)
+	require.Equal(t, ExitInterrupted, r.ExitCode)
+	pid, err := strconv.Atoi(strings.SplitN(r.Output, "\n", 2)[0])
+	require.NoError(t, err, r.Output)
+	return pid
+}
+
+func suiteTermIgnored(t *testing.T, s subject) {
+	s.gone(t, s.interrupted(t, "trap '' TERM; echo $$; while :; do sleep 0.2; done"))
+}
+
+func suiteSetsid(t *testing.T, s subject) {
+	s.gone(t, s.interrupted(t, "setsid sh -c 'echo $$; exec sleep 300' & wait; sleep 300"))
+}
+
+// One that left the tree before anybody looked is found by the mark in its environment.
+func suiteDoubleFork(t *testing.T, s subject) {
+	s.gone(t, s.interrupted(t, "(setsid sh -c 'sleep 0.3; echo $$; exec sleep 300' &) ; sleep 300"))
+}
+
+func suiteDrain(t *testing.T, s subject) {
+	began := time.Now()
+	r := s.run(t, Command{Line: "sleep 120 & echo $!"})
+	require.Less(t, time.Since(began), 60*time.Second)
+	pid := strings.TrimSpace(r.Output)
+	require.Equal(t, "alive\n", s.run(t, Command{Line: "kill -0 " + pid + " && echo alive; kill -9 " + pid}).Output,
+		"a background child outlives a command that ended by itself")
+}
+
+func suiteParallel(t *testing.T, s subject) {
+	var wg sync.WaitGroup
+	for i := range 50 {
+		name, session := "s"+strconv.Itoa(i), randomID()
+		wg.Go(func() {
+			if _, err := s.Exec(t.Context(), Command{Line: "mkdir " + name + " && cd " + name, Session: session, Start: s.dir}); err != nil {
+				t.Error(err)
+				return
+			}
+			r, err := s.Exec(t.Context(), Command{Line: "pwd; echo " + name, Session: session, Start: s.dir})
+			if err != nil || r.Output != s.dir+"/"+name+"\n"+name+"\n" {
+				t.Errorf("%s: %q %v", name, r.Output, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func suiteFiles(t *testing.T, s subject) {
+	ctx, a, b := t.Context(), s.dir+"/a", s.dir+"/b"
+	require.NoError(t, s.WriteFile(ctx, a, []byte("12345"), 0o640))
+	st, err := s.Stat(ctx, a)
+	require.NoError(t, err)
+	require.Equal(t, "a", st.Name)
+	require.EqualValues(t, 5, st.Size)
+	require.True(t, st.IsRegular())
+	require.WithinDuration(t, time.Now(), st.ModTime, time.Hour)
+	require.NoError(t, s.Chmod(ctx, a, 0o604))
+
+	_, err = s.ReadFile(ctx, a, 4)
+	require.ErrorIs(t, err, ErrTooLarge)
+	got, err := s.ReadFile(ctx, a, 5)
+	require.NoError(t, err)
+	require.Equal(t, "12345", string(got))
+	_, err = s.ReadFile(ctx, "/proc/version", 100_000)
+	require.NoError(t, err, "a file that says that it is empty")
+	f, err := s.Open(ctx, a)
+	require.NoError(t, err)
+	got, err = io.ReadAll(f)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.Equal(t, "12345", string(got))
+
+	s.run(t, Command{Line: "mkfifo pipe; ln -s a link; ln -s none dangling; mkdir -p sub/deep; : > sub/.hidden"})
+	for _, name := range []string{"pipe", "link", "sub", "dangling"} {
+		_, err = s.Open(ctx, s.dir+"/"+name)
+		require.ErrorIs(t, err, ErrNotRegular, name)
+	}
+	for _, name := range []string{"none", "none/at/all"} {
+		_, err = s.Open(ctx, s.dir+"/"+name)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		_, err = s.Stat(ctx, s.dir+"/"+name)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		_, err = s.List(ctx, s.dir+"/"+name)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+	}
+	_, err = s.Stat(ctx, "relative")
+	require.ErrorContains(t, err, "not absolute")
+
+	link, err := s.Lstat(ctx, s.dir+"/link")
+	require.NoError(t, err)
+	require.Equal(t, fs.ModeSymlink, link.Mode.Type())
+	st, err = s.Stat(ctx, s.dir+"/link")
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o604), st.Mode)
+
+	list, err := s.List(ctx, s.dir+"/sub")
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	require.Equal(t, ".hidden", list[0].Name)
+	require.True(t, list[1].IsDir())
+	_, err = s.List(ctx, a)
+	require.Error(t, err)
+	empty, err := s.List(ctx, s.dir+"/sub/deep")
+	require.NoError(t, err)
+	require.Empty(t, empty)
+
+	require.NoError(t, s.WriteFile(ctx, b, []byte("b"), 0o644))
+	require.ErrorIs(t, s.Rename(ctx, a, b), fs.ErrExist)
+	require.ErrorIs(t, s.Rename(ctx, a, s.dir+"/sub"), fs.ErrExist, "a directory is not moved into")
+	require.ErrorIs(t, s.Rename(ctx, s.dir+"/none", s.dir+"/new"), fs.ErrNotExist)
+	require.NoError(t, s.Remove(ctx, b))
+	require.NoError(t, s.Rename(ctx, a, b))
+	require.ErrorIs(t, s.Remove(ctx, a), fs.ErrNotExist)
+	require.Error(t, s.Remove(ctx, s.dir+"/sub"), "a directory with files")
+	require.NoError(t, s.Remove(ctx, s.dir+"/sub/deep"))
+	require.NoError(t, s.Remove(ctx, s.dir+"/link"))
+	_, err = s.Stat(ctx, b)
+	require.NoError(t, err, "removing a link leaves its target")
+
+	require.NoError(t, s.MkdirAll(ctx, s.dir+"/x/y/z", 0o700))
+	require.NoError(t, s.MkdirAll(ctx, s.dir+"/x/y/z", 0o755))
+	st, err = s.Stat(ctx, s.dir+"/x/y/z")
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o700), st.Mode.Perm())
+}
+
+func suiteNames(t *testing.T, s subject) {
+	names := []string{"-rf", "two\nlines", "'quote'", `"double" $(touch pwned) ` + "`touch pwned`", "\nbegins", "ends\n", "back\\slash", "*", "é\xff", " ", "..x", "~", "a;b&c|d>e"}
+	dir := s.dir + "/-d 'x'\n$HOME"
+	ctx := t.Context()
+	require.NoError(t, s.MkdirAll(ctx, dir, 0o755))
+	for _, name := range names {
+		p := dir + "/" + name
+		require.NoError(t, s.WriteFile(ctx, p, []byte(name), 0o644), "%q", name)
+		got, err := s.ReadFile(ctx, p, 1000)
+		require.NoError(t, err)
+		require.Equal(t, name, string(got))
+		st, err := s.Lstat(ctx, p)
+		require.NoError(t, err)
+		require.Equal(t, name, st.Name)
+		real, err := s.RealPath(ctx, p)
+		require.NoError(t, err)
+		require.Equal(t, p, real)
+		require.NoError(t, s.Rename(ctx, p, p+"-2"))
+		require.NoError(t, s.Rename(ctx, p+"-2", p))
+		require.NoError(t, s.Chmod(ctx, p, 0o600))
+	}
+	odd := "not\xff\\utf-8 \\0101%s"
+	session := randomID()
+	require.Equal(t, dir+"/"+odd, s.run(t, Command{Line: `mkdir -- "$(printf 'not\377%s' '\utf-8 \0101%s')" && cd not*`, Session: session, Start: dir}).Dir)
+	require.NotEmpty(t, s.run(t, Command{Line: "pwd", Session: session}).Output)
+	require.Equal(t, dir+"/"+odd, s.run(t, Command{Line: "true", Session: session}).Dir)
+	require.NoError(t, s.Remove(ctx, dir+"/"+odd))
+	list, err := s.List(ctx, dir)
+	require.NoError(t, err)
+	var found []string
+	for _, i := range list {
+		found = append(found, i.Name)
+		require.EqualValues(t, len(i.Name), i.Size)
+		require.NoError(t, s.Remove(ctx, dir+"/"+i.Name))
+	}
+	require.ElementsMatch(t, names, found)
+	require.NoError(t, s.Remove(ctx, dir))
+}
+
+func suiteWrite(t *testing.T, s subject) {
+	ctx, p := t.Context(), s.dir+"/file"
+	require.NoError(t, s.WriteFile(ctx, p, []byte("one"), 0o640))
+	st, err := s.Stat(ctx, p)
+	require.NoError(t, err)
+	require.Zero(t, st.Mode.Perm()&^0o640)
+	require.NoError(t, s.Chmod(ctx, p, 0o604))
+
+	// Whoever has the old file open still reads the old bytes: the name was pointed to another file.
+	s.run(t, Command{Line: "ln file other"})
+	require.NoError(t, s.WriteFile(ctx, p, []byte("two"), 0o666))
+	got, err := s.ReadFile(ctx, s.dir+"/other", 100)
+	require.NoError(t, err)
+	require.Equal(t, "one", string(got), "the old file is not written to")
+	got, err = s.ReadFile(ctx, p, 100)
+	require.NoError(t, err)
+	require.Equal(t, "two", string(got))
+	st, err = s.Stat(ctx, p)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o604), st.Mode, "an existing file keeps its mode")
+
+	s.run(t, Command{Line: "ln -s file link"})
+	require.ErrorIs(t, s.WriteFile(ctx, s.dir+"/link", []byte("x"), 0o644), ErrNotRegular)
+	require.ErrorIs(t, s.WriteFile(ctx, s.dir+"/no/dir", nil, 0o644), fs.ErrNotExist)
+	require.ErrorIs(t, s.WriteFile(ctx, s.dir, nil, 0o644), ErrNotRegular)
+	short, cancel := context.WithCancel(ctx)
+	cancel()
+	require.ErrorIs(t, s.WriteFile(short, p, []byte("x"), 0o644), context.Canceled)
+	big := strings.Repeat("0123456789\x00\xff\n", 100_000)
+	require.NoError(t, s.WriteFile(ctx, p, []byte(big), 0o644))
+	got, err = s.ReadFile(ctx, p, int64(len(big)))
+	require.NoError(t, err)
+	require.True(t, big == string(got))
+	require.NoError(t, s.WriteFile(ctx, p, nil, 0o644))
+	left, err := s.List(ctx, s.dir)
+	require.NoError(t, err)
+	require.Len(t, left, 3, "no temporary file is left")
+}
+
+func suiteRealPath(t *testing.T, s subject) {
+	in := func(p string) string { return s.dir + "/" + p }
+	s.run(t, Command{Line: `mkdir -p real/sub; ln -s real link; ln -s nowhere/x dangling; ln -s dangling two; ln -s ../real/new real/up
+		ln -s "$PWD/real/sub" abs; ln -s loop loop; : > plain; ln -s 'real
+' newline`})
+	for p, want := range map[string]string{
+		"real/sub": "real/sub", "link/sub": "real/sub", "link/new/file": "real/new/file", "dangling": "nowhere/x", "two": "nowhere/x",
+		"link/up": "real/new", "abs/x": "real/sub/x", "nothing": "nothing", "link/../x": "x", "newline/x": "real\n/x",
+	} {
+		got, err := s.RealPath(t.Context(), in(p))
+		require.NoError(t, err, p)
+		require.Equal(t, in(want), got, p)
+	}
+	for _, p := range []string{"loop", "plain/x"} {
+		_, err := s.RealPath(t.Context(), in(p))
+		require.Error(t, err, p)
+	}
+	_, err := s.RealPath(t.Context(), "relative")
+	require.ErrorContains(t, err, "not absolute")
+	root, err := s.RealPath(t.Context(), "/")
+	require.NoError(t, err)
+	require.Equal(t, "/", root)
+}
