@@ -73,7 +73,7 @@ code=$?
 	endWord = `"$code"`
 )
 
-// remoteCommand is a command that runs in the place. The carrier writes its output to it.
+// remoteCommand is a command that runs in the place. The carrier writes its output to take.
 type remoteCommand struct {
 	r        *remote
 	id       string
@@ -176,7 +176,7 @@ func (p *remoteCommand) attend(ctx context.Context, s *setting) {
 	}
 	over := make(chan end, 1)
 	p.r.spawn(func() {
-		code, err := p.r.carrier.run(ctx, p.argv(s), streams{in: p.c.Stdin, out: p, err: &p.errs, env: p.env(s)})
+		code, err := p.r.carrier.run(ctx, p.argv(s), streams{in: p.c.Stdin, out: sink(p.take), err: &p.errs, env: p.env(s)})
 		over <- end{code, err}
 	})
 	select {
@@ -227,8 +227,13 @@ func (p *remoteCommand) judge(code int, err error) {
 	}
 }
 
-// Write takes output of the place: it takes out the reports and passes on the rest.
-func (p *remoteCommand) Write(b []byte) (int, error) {
+// sink is a function as a writer.
+type sink func(b []byte) (int, error)
+
+func (s sink) Write(b []byte) (int, error) { return s(b) }
+
+// take receives output of the place: it takes out the reports and passes on the rest.
+func (p *remoteCommand) take(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
