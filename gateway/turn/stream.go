@@ -78,7 +78,7 @@ func (run *Run) Delta(d model.Delta) {
 	}
 	s.next, s.length = now.Add(run.display.EditInterval), s.text.Len()
 	if s.live == nil {
-		s.live = run.r.s.Outbox.Live(delivery.LiveOptions{At: run.turn.Address, ReplyTo: run.replyTo(0), Turn: run.turn.ID,
+		s.live = run.r.s.Outbox.Live(delivery.LiveOptions{At: run.turn.Address, ReplyTo: run.replyToLocked(0), Turn: run.turn.ID,
 			Session: run.session.ID, Preview: true, Interval: run.display.EditInterval, Adopt: run.resumed && !s.adopt})
 		s.adopt = true
 	}
@@ -307,8 +307,14 @@ func bubbleText(e tools.Event, mode string, preview int) string {
 	return text + " " + format.Code(shorten(arg, 1000))
 }
 
-// replyTo says what the n-th chunk of the answer quotes. Run.mu is held or not needed.
+// replyTo says what the n-th chunk of the answer quotes.
 func (run *Run) replyTo(n int) platforms.MessageID {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	return run.replyToLocked(n)
+}
+
+func (run *Run) replyToLocked(n int) platforms.MessageID {
 	switch run.display.ReplyTo {
 	case "all":
 		return run.turn.ReplyTo
