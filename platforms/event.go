@@ -17,8 +17,8 @@ const (
 	Thread  ChatType = "thread"  // a room whose address is a thread of its own (Discord threads)
 )
 
-// Event is one thing that happened on a platform. Exactly one of Message, Command, Click, Reaction and
-// Edited is set. It is stored as JSON in the inbox, so a field may be added but never renamed.
+// Event is one thing that happened on a platform, or that Herald itself brings to a conversation. Exactly one of
+// Message, Command, Click, Reaction, Edited and Internal is set. It is stored as JSON in the inbox, so a field may be added but never renamed.
 type Event struct {
 	// ID deduplicates: a redelivery carries the same one. Never empty.
 	ID EventID `json:"id"`
@@ -45,10 +45,12 @@ type Event struct {
 	Click    *Click    `json:"click,omitempty"`
 	Reaction *Reaction `json:"reaction,omitempty"`
 	Edited   *Edited   `json:"edited,omitempty"`
+	// Internal is made by the core alone; from an adapter it is refused.
+	Internal *Internal `json:"internal,omitempty"`
 }
 
-// Kind returns which body the event carries: "message", "command", "click", "reaction" or "edited", and
-// "" when none is set.
+// Kind returns which body the event carries: "message", "command", "click", "reaction", "edited" or
+// "internal", and "" when none is set.
 func (e Event) Kind() string {
 	switch {
 	case e.Message != nil:
@@ -61,6 +63,8 @@ func (e Event) Kind() string {
 		return "reaction"
 	case e.Edited != nil:
 		return "edited"
+	case e.Internal != nil:
+		return "internal"
 	}
 	return ""
 }
@@ -69,7 +73,7 @@ func (e Event) Kind() string {
 // body. The core refuses such an event; an adapter that sends one has a bug.
 func (e Event) Validate() error {
 	bodies := 0
-	for _, set := range []bool{e.Message != nil, e.Command != nil, e.Click != nil, e.Reaction != nil, e.Edited != nil} {
+	for _, set := range []bool{e.Message != nil, e.Command != nil, e.Click != nil, e.Reaction != nil, e.Edited != nil, e.Internal != nil} {
 		if set {
 			bodies++
 		}
@@ -159,6 +163,17 @@ type Reaction struct {
 type Edited struct {
 	MessageID MessageID `json:"message_id"`
 	Text      string    `json:"text"`
+}
+
+// Internal is news for the agent that no person wrote: a background process has ended, a job is due.
+type Internal struct {
+	// Source is what brings it: "process", "cron".
+	Source string `json:"source"`
+	// Session is the stretch of conversation that it belongs to; when another one has begun in its place, nobody hears
+	// of it. Empty belongs to whichever is current.
+	Session string `json:"session,omitempty"`
+	// Text is for the model.
+	Text string `json:"text"`
 }
 
 // Sink takes events into the core.

@@ -98,6 +98,7 @@ const (
 	KindEarlier  Kind = "earlier"  // said in the thread before the bot was spoken to, quoted; in the user role
 	KindDelivery Kind = "delivery" // what could not be delivered of an answer, for the model; in the user role
 	KindMirror   Kind = "mirror"   // sent to this chat by something else (cron, send)
+	KindInternal Kind = "internal" // brought by Herald itself (a background process has ended); in the user role
 	KindNotice   Kind = "notice"   // shown to the person, not part of the model's conversation
 )
 

@@ -36,7 +36,7 @@ func runStart(ctx context.Context, q *Request) error { return q.reply(ctx, "") }
 
 func runStop(ctx context.Context, q *Request) error {
 	stopping := q.Control.Stop()
-	waiting := q.Control.Queued()
+	waiting := q.Control.Waiting()
 	task := q.Control.EndTask()
 	var rows []*sessions.OutboxRow
 	stopped := false
@@ -61,7 +61,7 @@ func runStop(ctx context.Context, q *Request) error {
 		return err
 	}
 	q.Take(rows...)
-	q.Control.Clear()
+	q.Control.Clear(waiting)
 	if stopped {
 		stopping.Done()
 	}
@@ -123,7 +123,7 @@ func runNew(ctx context.Context, q *Request) error {
 		return err
 	}
 	q.Take(rows...)
-	q.Control.Clear()
+	q.Control.Clear(waiting)
 	if stopped {
 		stopping.Done()
 	}
@@ -241,12 +241,12 @@ func runQueue(ctx context.Context, q *Request) error {
 		if rest != "" {
 			break
 		}
-		items := q.Control.Queued()
+		items := q.Control.Waiting()
 		err := q.commit(ctx, func(tx sessions.Tx) (string, error) {
 			return q.Printer.N("command.queue.cleared", len(items)), dropWaiting(tx, items, "removed by /queue clear")
 		})
 		if err == nil {
-			q.Control.Clear()
+			q.Control.Clear(items)
 		}
 		return err
 	case "rm":
@@ -284,6 +284,8 @@ func (q *Request) queueList() string {
 		text := ""
 		if item.Event.Message != nil {
 			text = item.Event.Message.Text
+		} else if item.Event.Internal != nil {
+			text = item.Event.Internal.Text
 		}
 		b.WriteString("\n" + q.t("command.queue.line", locales.Int("position", i+1), locales.Str("text", format.Code(clip(text, 80)))))
 	}

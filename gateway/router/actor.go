@@ -9,11 +9,14 @@ import (
 	"herald/sessions"
 )
 
-// entry is a message that waits for its turn. A solo one gets a turn of its own (/queue).
+// entry is a message that waits for its turn. A solo one gets a turn of its own (/queue). News of Herald's own wait
+// with messages, and share turns among themselves.
 type entry struct {
 	item sessions.InboxItem
 	solo bool
 }
+
+func (e entry) internal() bool { return e.item.Event.Internal != nil }
 
 // actor owns the state of one conversation. Everything reaches it as a function in its mailbox, run one at a
 // time; none of them waits for a model, a tool or a network. It is a goroutine only while the mailbox
@@ -63,6 +66,12 @@ func (a *actor) take(item sessions.InboxItem) {
 	ctx := context.Background()
 	for _, t := range r.takeStale(a.key) {
 		a.resumeStale(ctx, t)
+	}
+	if item.Event.Internal != nil {
+		a.queue = append(a.queue, entry{item: item})
+		a.waiting.Store(int64(len(a.queue)))
+		a.advance()
+		return
 	}
 	if item.Event.Click != nil {
 		r.opt.Commands.Click(ctx, item, &Control{a})
@@ -143,6 +152,9 @@ func (a *actor) enqueue(ctx context.Context, e entry) bool {
 
 // advance starts the next turn when the conversation is free.
 func (a *actor) advance() {
+	if !a.busy() {
+		a.dropLate()
+	}
 	if !a.busy() && len(a.queue) > 0 && a.r.claimSlot(a) {
 		a.begin()
 	}
@@ -152,6 +164,9 @@ func (a *actor) advance() {
 // nothing to do any more.
 func (a *actor) granted() {
 	a.hungry = false
+	if !a.busy() {
+		a.dropLate()
+	}
 	if a.busy() || len(a.queue) == 0 {
 		a.r.freeSlot()
 		return
@@ -162,7 +177,7 @@ func (a *actor) granted() {
 // begin starts a turn with the slot that the actor holds.
 func (a *actor) begin() {
 	n := 1
-	for !a.queue[0].solo && n < len(a.queue) && !a.queue[n].solo {
+	for !a.queue[0].solo && n < len(a.queue) && !a.queue[n].solo && a.queue[n].internal() == a.queue[0].internal() {
 		n++
 	}
 	items := make([]sessions.InboxItem, n)

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"herald/gateway/turn"
 	"herald/platforms"
@@ -72,15 +73,20 @@ func (c *Control) Free() {
 	c.a.advance()
 }
 
-// Clear takes all waiting messages out of the queue and returns them; the caller ends their inbox rows.
-func (c *Control) Clear() []sessions.InboxItem {
-	items := c.Queued()
+// Waiting returns the waiting messages of people: Queued without news of Herald's own.
+func (c *Control) Waiting() []sessions.InboxItem {
+	return slices.DeleteFunc(c.Queued(), func(item sessions.InboxItem) bool { return item.Event.Internal != nil })
+}
+
+// Clear takes these messages out of the queue; the caller ends their inbox rows.
+func (c *Control) Clear(items []sessions.InboxItem) {
+	gone := map[sessions.InboxID]bool{}
 	for _, item := range items {
+		gone[item.ID] = true
 		c.a.r.dropped(item, "dropped", "removed by a command")
 	}
-	c.a.queue = nil
-	c.a.waiting.Store(0)
-	return items
+	c.a.queue = slices.DeleteFunc(c.a.queue, func(e entry) bool { return gone[e.item.ID] })
+	c.a.waiting.Store(int64(len(c.a.queue)))
 }
 
 // Remove takes the n-th waiting message (from 1) out of the queue.

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -152,7 +153,11 @@ func (r *Router) Accept(ctx context.Context, events ...platforms.Event) error {
 	items := make([]sessions.InboxItem, 0, len(events))
 	decided := make([]Decision, 0, len(events))
 	for _, e := range events {
-		if err := e.Validate(); err != nil {
+		err := e.Validate()
+		if err == nil && e.Internal != nil {
+			err = errors.New("only the core makes internal events")
+		}
+		if err != nil {
 			r.count(e, "invalid")
 			r.opt.Log.Error().Str("platform", string(e.Address.Platform)).Err(err).Msg("an event was dropped: the adapter made it wrong")
 			continue

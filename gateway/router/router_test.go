@@ -261,7 +261,8 @@ func TestRouter_MaxActivePassesUnusedSlotsOn(t *testing.T) {
 			r.Say(chat, chat)
 		}
 		require.NoError(t, r.Router.Do(t.Context(), rt.KeyOf("b"), func(c *router.Control) {
-			require.Len(t, c.Clear(), 1)
+			require.Len(t, c.Queued(), 1)
+			c.Clear(c.Queued())
 		}))
 		r.Model.Step()
 		r.Settle()

@@ -55,6 +55,9 @@ func (run *Run) userRow(item sessions.InboxItem, kind sessions.Kind) *sessions.M
 			row.Content = fmt.Sprintf("[In reply to %s: %q]\n%s", who, shorten(q.Text, 500), row.Content)
 		}
 	}
+	if e.Internal != nil {
+		row.Kind, row.Content = sessions.KindInternal, strings.ToValidUTF8(e.Internal.Text, "\uFFFD")
+	}
 	if e.Reaction != nil {
 		row.Content = fmt.Sprintf("[The user put %s on %s]", shorten(strings.ToValidUTF8(e.Reaction.Emoji, ""), 60), reactedTo(*e.Reaction))
 	}
@@ -65,7 +68,7 @@ func (run *Run) userRow(item sessions.InboxItem, kind sessions.Kind) *sessions.M
 		row.Content = fmt.Sprintf("%s\n[Herald cut this message: it has %d bytes, the first %d are above]",
 			strings.ToValidUTF8(row.Content[:most], ""), len(row.Content), most)
 	}
-	if run.origin.Shared || e.ChatType != platforms.DM {
+	if e.Internal == nil && (run.origin.Shared || e.ChatType != platforms.DM) {
 		row.Sender = e.Sender.Name
 		if row.Sender == "" {
 			row.Sender = string(e.Sender.ID)
