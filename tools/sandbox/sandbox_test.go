@@ -11,5 +11,11 @@ func TestMain(m *testing.M) {
 	if IsSupervisor(os.Args) {
 		os.Exit(Supervise())
 	}
-	goleak.VerifyTestMain(m)
+	code := m.Run()
+	closeTestEngine()
+	if err := goleak.Find(); code == 0 && err != nil {
+		println(err.Error())
+		code = 1
+	}
+	os.Exit(code)
 }

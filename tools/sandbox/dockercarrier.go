@@ -1,0 +1,227 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+)
+
+// errNotStarted is wrapped beside errVanished or ErrUnavailable when the program certainly did not run, so that it may
+// be run again.
+var errNotStarted = errors.New("the program was not started")
+
+// The pauses between two looks whether a program ended, while its output is open and after that.
+const (
+	lookOpen   = 500 * time.Millisecond
+	lookClosed = 250 * time.Millisecond
+	dyingLook  = 100 * time.Millisecond // between looks whether the container is dying too
+)
+
+// containers hands out the container that programs run in.
+type containers interface {
+	// container returns the engine and the id of a running container, which is made where there is none.
+	container(ctx context.Context) (api *client.Client, id string, err error)
+	// lost says that a container was seen to be gone or not to run.
+	lost(id string)
+	// running asks the engine.
+	running(ctx context.Context, id string) (bool, error)
+}
+
+// dockerCarrier runs programs in a container through the engine's exec calls.
+type dockerCarrier struct {
+	place containers
+	feeds sync.WaitGroup
+}
+
+// backend implements carrier.
+func (d *dockerCarrier) backend() string { return "docker" }
+
+// run implements carrier. The engine starts programs in a session of their own.
+func (d *dockerCarrier) run(ctx context.Context, argv []string, s streams) (int, error) {
+	api, id, err := d.place.container(ctx)
+	if err != nil {
+		return 0, d.failed(ctx, err, true)
+	}
+	made, err := api.ExecCreate(ctx, id, client.ExecCreateOptions{
+		AttachStdin: s.in != nil, AttachStdout: true, AttachStderr: true, Env: environ(s.env), WorkingDir: "/", Cmd: argv,
+	})
+	if err != nil {
+		return 0, d.refused(ctx, id, err)
+	}
+	conn, err := api.ExecAttach(ctx, made.ID, client.ExecAttachOptions{})
+	switch {
+	case err == nil:
+	case strings.Contains(err.Error(), "unable to upgrade to"):
+		return 0, d.refused(ctx, id, d.why(ctx, id, err)) // the engine said no
+	default:
+		return 0, d.failed(ctx, err, false)
+	}
+	defer conn.Close()
+	d.feed(conn, s.in)
+	if err := attend(ctx, api, made.ID, conn, s); err != nil {
+		return 0, d.broken(ctx, id, err)
+	}
+	return d.result(ctx, api, id, made.ID)
+}
+
+// feed copies the input from a goroutine, which ends with the connection.
+func (d *dockerCarrier) feed(conn client.ExecAttachResult, in io.Reader) {
+	if in == nil {
+		return
+	}
+	d.feeds.Go(func() {
+		_, _ = io.Copy(conn.Conn, in)
+		_ = conn.CloseWrite()
+	})
+}
+
+// attend passes the output on until the program ended. A child that holds the output open is waited for no longer than
+// the drain.
+func attend(ctx context.Context, api *client.Client, exec string, conn client.ExecAttachResult, s streams) error {
+	out, errs := s.out, s.err
+	if out == nil {
+		out = io.Discard
+	}
+	if errs == nil {
+		errs = io.Discard
+	}
+	read := make(chan error, 1)
+	go func() {
+		_, err := stdcopy.StdCopy(out, errs, conn.Reader)
+		read <- err
+	}()
+	tick := time.NewTicker(lookOpen)
+	defer tick.Stop()
+	var drain <-chan time.Time
+	for {
+		select {
+		case err := <-read:
+			return err
+		case <-ctx.Done():
+			conn.Close()
+			<-read
+			return ctx.Err()
+		case <-drain:
+			conn.Close()
+			<-read
+			return nil
+		case <-tick.C:
+			if drain != nil {
+				continue
+			}
+			if st, err := api.ExecInspect(ctx, exec, client.ExecInspectOptions{}); err == nil && !st.Running {
+				drain = time.After(drainTime)
+			}
+		}
+	}
+}
+
+// result waits until the engine has seen the program's end, and returns its exit code. A code that a dying container
+// gives is looked at twice.
+func (d *dockerCarrier) result(ctx context.Context, api *client.Client, id, exec string) (int, error) {
+	pause := time.Millisecond
+	for {
+		st, err := api.ExecInspect(ctx, exec, client.ExecInspectOptions{})
+		if err != nil {
+			return 0, d.broken(ctx, id, err)
+		}
+		if !st.Running {
+			if d.died(ctx, id, st.ExitCode) {
+				d.place.lost(id)
+				return 0, fmt.Errorf("%w: the container ended while the command ran", errVanished)
+			}
+			return st.ExitCode, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, lookClosed)
+	}
+}
+
+// died reports whether a program ended because its container did. Only the codes of a program that was killed or could
+// not be started leave a doubt; the engine notes the end of the container a moment after that of its programs.
+func (d *dockerCarrier) died(ctx context.Context, id string, code int) bool {
+	if code >= 0 && code != 126 && code != 127 && code <= 128 {
+		return false
+	}
+	for range 5 {
+		if alive, err := d.place.running(ctx, id); err == nil && !alive {
+			return true
+		}
+		if code != 137 { // of SIGKILL
+			return false
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(dyingLook):
+		}
+	}
+	return false
+}
+
+// why replaces the client's words, which leave out the reason, by what the container's state says.
+func (d *dockerCarrier) why(ctx context.Context, id string, err error) error {
+	if alive, e := d.place.running(ctx, id); e == nil && !alive {
+		return fmt.Errorf("the container is not running: %w", err)
+	}
+	return err
+}
+
+// refused is an error before the program could start.
+func (d *dockerCarrier) refused(ctx context.Context, id string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if notRunning(err) {
+		d.place.lost(id)
+		return fmt.Errorf("%w: %w: %w", errVanished, errNotStarted, err)
+	}
+	return d.failed(ctx, err, true)
+}
+
+// broken is an error after the program may have started.
+func (d *dockerCarrier) broken(ctx context.Context, id string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	alive, e := d.place.running(ctx, id)
+	if notRunning(err) || e == nil && !alive {
+		d.place.lost(id)
+		return fmt.Errorf("%w while the command ran: %w", errVanished, err)
+	}
+	return d.failed(ctx, err, false)
+}
+
+// failed is an engine that did not do what it was asked.
+func (d *dockerCarrier) failed(ctx context.Context, err error, before bool) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, ErrUnavailable), errors.Is(err, errVanished):
+	case before:
+		err = fmt.Errorf("%w: container engine: %w", ErrUnavailable, err)
+	default:
+		err = fmt.Errorf("%w: container engine: %w; the command may have run", ErrUnavailable, err)
+	}
+	if before {
+		err = fmt.Errorf("%w: %w", errNotStarted, err)
+	}
+	return err
+}
+
+// close implements carrier. The container lives on.
+func (d *dockerCarrier) close() error {
+	d.feeds.Wait()
+	return nil
+}
