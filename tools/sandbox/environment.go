@@ -195,6 +195,9 @@ type Result struct {
 	Note string
 	// Detached is true when the backstop returned before the processes were seen to end.
 	Detached bool
+	// Recreated is true when the place was gone and this command ran in a new one: what was not in its lasting
+	// directories is lost, and so are its background processes.
+	Recreated bool
 }
 
 // Process is a command that Start began.

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,15 +28,9 @@ func TestSuite_Local(t *testing.T) {
 	suite(t, newLocal(t, nil))
 }
 
-func TestSuite_Busybox(t *testing.T) { suite(t, overDocker(t, "busybox:test")) }
+func TestSuite_Busybox(t *testing.T) { suite(t, overDocker(t, busyboxImage)) }
 
-func TestSuite_Debian(t *testing.T) { suite(t, overDocker(t, "debian:test")) }
-
-func overDocker(t *testing.T, image string) *remote {
-	r := newRemote(cliCarrier{container(t, image)}, remoteOptions{SpillDir: filepath.Join(t.TempDir(), "spill")})
-	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	return r
-}
+func TestSuite_Debian(t *testing.T) { suite(t, overDocker(t, debianImage)) }
 
 // suite is what every environment passes.
 func suite(t *testing.T, env Environment) {
