@@ -8,7 +8,7 @@ RUNS     ?= 100
 SEED     ?= 1
 export CGO_ENABLED := 1
 
-.PHONY: build run test unit crash torture fuzz lint bench clean compiler browser oracles engine
+.PHONY: build run test unit crash torture fuzz lint bench clean compiler browser oracles engine sshd
 
 build: compiler ## bin/herald
 	go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/herald ./cmd/herald
@@ -16,7 +16,7 @@ build: compiler ## bin/herald
 run: build ## build and run with no configuration: the browser chat on loopback
 	bin/herald run
 
-test: compiler browser oracles engine unit crash fuzz ## everything that CI runs beside lint
+test: compiler browser sshd oracles engine unit crash fuzz ## everything that CI runs beside lint
 
 unit: ## all tests with the race detector
 	go test -race -tags $(TAGS) -timeout 15m ./...
@@ -52,6 +52,9 @@ compiler:
 
 browser:
 	@command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || .ci/need chromium
+
+sshd: ## a server for the tests of commands on another host; it runs only inside of them
+	@[ -x /usr/sbin/sshd ] || .ci/need openssh-server
 
 ORACLE := platforms/platformtest/oracle
 

@@ -37,6 +37,9 @@ func (l *Local) begin(ctx context.Context, c Command, win *window) (execution, e
 	return running{l, p}, nil
 }
 
+// left implements executor.
+func (l *Local) left(session string) (string, bool) { return l.Dir(session) }
+
 // running makes an execution of a local process.
 type running struct {
 	l *Local

@@ -33,7 +33,8 @@ type outcome struct {
 
 // executor is what Exec needs of an environment.
 type executor interface {
-	Dir(session string) (dir string, ok bool)
+	// left says where the session is, or would start, as far as that is known without asking the place.
+	left(session string) (dir string, ok bool)
 	remember(session, dir string)
 	// begin starts a command whose output goes to win and to c.Output.
 	begin(ctx context.Context, c Command, win *window) (execution, error)
@@ -128,7 +129,7 @@ func finish(e executor, r Result, c Command, dir string, began time.Time) Result
 		r.Output = addLine(r.Output, "[the command was interrupted]")
 	}
 	if c.Dir != "" || r.Dir == "" {
-		left, ok := e.Dir(c.Session)
+		left, ok := e.left(c.Session)
 		r.Dir = dir
 		if ok || dir == "" {
 			r.Dir = left

@@ -114,6 +114,21 @@ func (r *remote) Dir(session string) (string, bool) {
 	return r.startDir(), false
 }
 
+// left implements executor.
+func (r *remote) left(session string) (string, bool) {
+	dir, ok := r.dir(session)
+	if ok {
+		return dir, true
+	}
+	r.mu.Lock()
+	known := r.known
+	r.mu.Unlock()
+	if known == nil && !path.IsAbs(r.opts.Dir) {
+		return "", false
+	}
+	return r.startDir(), false
+}
+
 // startDir is the configured directory, or home.
 func (r *remote) startDir() string {
 	switch {
@@ -289,11 +304,16 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line is the last line that says something.
-func (t *tail) line() string {
+// text is all of it, as valid UTF-8.
+func (t *tail) text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := strings.TrimSpace(strings.ToValidUTF8(string(t.b), "\ufffd"))
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.b), "\ufffd"))
+}
+
+// line is the last line that says something.
+func (t *tail) line() string {
+	text := t.text()
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 

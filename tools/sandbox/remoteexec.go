@@ -34,6 +34,8 @@ unset BASH_ENV ENV
 [ -n "${PATH:-}" ] || PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 : "${TERM:=dumb}" "${HOME:=$home}"
 export PATH TERM HOME
+SHLVL=1 # or bash takes itself for the first shell of an SSH session and reads .bashrc
+export SHLVL
 born() {
 	s= l=
 	{ while IFS= read -r l || [ -n "$l" ]; do s="$s$l "; done </proc/$$/stat; } 2>/dev/null
