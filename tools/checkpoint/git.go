@@ -10,9 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
-
-	"github.com/gofrs/flock"
 
 	"herald/tools/spill"
 )
@@ -54,9 +53,8 @@ func (s *Store) run(ctx context.Context, c call) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.git, c.args...)
-	cmd.Env = append(s.env(), c.env...)
-	cmd.Dir = s.o.Dir
+	cmd := s.command(ctx, c.args...)
+	cmd.Env = append(cmd.Env, c.env...)
 	if c.tree != "" {
 		cmd.Env, cmd.Dir = append(cmd.Env, "GIT_WORK_TREE="+c.tree), c.tree
 	}
@@ -66,8 +64,10 @@ func (s *Store) run(ctx context.Context, c call) ([]byte, error) {
 	cmd.Stdin = bytes.NewReader(c.in)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	cmd.WaitDelay = time.Second
 	err := runBound(cmd)
+	if ctx.Err() != nil {
+		endGroup(cmd)
+	}
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -78,6 +78,34 @@ func (s *Store) run(ctx context.Context, c call) ([]byte, error) {
 		return out.Bytes(), &gitError{c.args[0], exit.ExitCode(), said.String()}
 	}
 	return nil, fmt.Errorf("git %s: %w", c.args[0], err)
+}
+
+// command is a git process of the store. It leads a process group of its own, which is ended when ctx ends, with all that
+// git started.
+func (s *Store) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, s.git, args...)
+	cmd.Env, cmd.Dir = s.env(), s.o.Dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	if s.held != nil {
+		cmd.ExtraFiles = []*os.File{s.held}
+	}
+	return cmd
+}
+
+// endGroup waits until all that a git process which was given up had started is gone: nobody writes to the store or reads
+// the tree after an operation.
+func endGroup(cmd *exec.Cmd) {
+	if cmd.Process == nil {
+		return
+	}
+	for range 200 {
+		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
+			return // there is none any more
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 // env is all that a git process sees of the environment.
@@ -173,6 +201,8 @@ var settings = [][2]string{
 	{"core.hooksPath", os.DevNull}, {"core.autocrlf", "false"}, {"core.safecrlf", "false"}, {"core.fsmonitor", "false"},
 	{"core.quotePath", "false"}, {"core.excludesFile", os.DevNull}, {"core.attributesFile", os.DevNull}, {"core.fileMode", "true"},
 	{"core.symlinks", "true"}, {"core.ignoreCase", "false"}, {"core.precomposeUnicode", "false"}, {"core.bare", "false"},
+	// Names that other systems take for .git are names like others here.
+	{"core.protectNTFS", "false"}, {"core.protectHFS", "false"},
 	{"core.logAllRefUpdates", "false"}, {"core.fsync", "committed,index"}, {"index.version", "4"}, {"core.untrackedCache", "false"},
 }
 
@@ -234,25 +264,52 @@ func (s *Store) lockPath() string {
 	return filepath.Join(filepath.Dir(s.o.Dir), "."+filepath.Base(s.o.Dir)+".lock")
 }
 
+// lock takes the store's lock. The git processes inherit it: one that outlives a daemon that was killed keeps it until it
+// has ended itself, so that the next daemon does not work beside it.
 func (s *Store) lock(ctx context.Context, wait time.Duration) (release func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(s.o.Dir), 0o700); err != nil {
 		return nil, err
 	}
-	f := flock.New(s.lockPath(), flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
-	ctx, cancel := context.WithTimeout(ctx, max(wait, time.Millisecond))
-	defer cancel()
-	held, err := f.TryLock()
-	if err == nil && !held {
-		held, err = f.TryLockContext(ctx, 20*time.Millisecond)
+	f, err := os.OpenFile(s.lockPath(), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", s.lockPath(), err)
 	}
-	if held {
-		return func() { _ = f.Close() }, nil
+	if err := flock(ctx, f, wait); err != nil {
+		_ = f.Close()
+		return nil, err
 	}
-	_ = f.Close()
-	if err == nil || errors.Is(err, context.DeadlineExceeded) {
-		return nil, ErrBusy
+	s.held = f
+	return func() {
+		s.held = nil
+		_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // a process that is just being made may still have the file open
+		_ = f.Close()
+	}, nil
+}
+
+// lockEvery is how often a lock that another process has is tried.
+const lockEvery = 20 * time.Millisecond
+
+func flock(ctx context.Context, f *os.File, wait time.Duration) error {
+	over := time.NewTimer(max(wait, 0))
+	defer over.Stop()
+	again := time.NewTicker(lockEvery)
+	defer again.Stop()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
+			return fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-over.C:
+			return ErrBusy
+		case <-again.C:
+		}
 	}
-	return nil, fmt.Errorf("lock %s: %w", s.lockPath(), err)
 }
 
 // writeAtomic replaces a file of the store, private, in one step and on disk.

@@ -18,7 +18,7 @@ func (s *Store) List(ctx context.Context, dir string) (list []Checkpoint, err er
 	if err != nil {
 		return nil, err
 	}
-	err = s.locked(ctx, 0, func() error {
+	err = s.locked(ctx, 0, func(ctx context.Context) error {
 		p, err := s.project(real)
 		if err != nil {
 			return err
@@ -33,7 +33,7 @@ func (s *Store) List(ctx context.Context, dir string) (list []Checkpoint, err er
 
 // Dirs returns the directories that have checkpoints, the one that was used last first.
 func (s *Store) Dirs(ctx context.Context) (dirs []string, err error) {
-	err = s.locked(ctx, 0, func() error {
+	err = s.locked(ctx, 0, func(ctx context.Context) error {
 		metas, err := s.metas()
 		for _, m := range metas {
 			dirs = append(dirs, m.Dir)
@@ -140,7 +140,7 @@ func (s *Store) diff(ctx context.Context, dir string, choose func([]Checkpoint) 
 	if err != nil {
 		return d, err
 	}
-	err = s.locked(ctx, 0, func() error {
+	err = s.locked(ctx, 0, func(ctx context.Context) error {
 		p, err := s.project(real)
 		if err != nil {
 			return err
@@ -163,15 +163,15 @@ func (s *Store) diff(ctx context.Context, dir string, choose func([]Checkpoint) 
 func (s *Store) against(ctx context.Context, p *project, commit, stat string) (statText, diff string, err error) {
 	own := *p
 	own.id = p.id + ".look"
-	defer func() { _ = os.Remove(s.indexPath(&own)) }()
+	defer func() { _ = os.Remove(s.indexPath(own.id)) }()
 	if err := s.align(ctx, p, commit); err != nil {
 		return "", "", err
 	}
-	data, err := os.ReadFile(s.indexPath(p))
+	data, err := os.ReadFile(s.indexPath(p.id))
 	if err != nil {
 		return "", "", err
 	}
-	if err := writeAtomic(s.indexPath(&own), data); err != nil {
+	if err := writeAtomic(s.indexPath(own.id), data); err != nil {
 		return "", "", err
 	}
 	changed, err := s.changed(ctx, &own)
@@ -183,11 +183,11 @@ func (s *Store) against(ctx context.Context, p *project, commit, stat string) (s
 		return "", "", err
 	}
 	args := []string{"diff", "--cached", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"}
-	out, err := s.run(ctx, call{index: s.indexPath(&own), slow: true, args: append(args, stat, commit)})
+	out, err := s.run(ctx, call{index: s.indexPath(own.id), slow: true, args: append(args, stat, commit)})
 	if err != nil || stat != "--stat" {
 		return string(out), "", err
 	}
-	text, err := s.run(ctx, call{index: s.indexPath(&own), slow: true, args: append(args, commit)})
+	text, err := s.run(ctx, call{index: s.indexPath(own.id), slow: true, args: append(args, commit)})
 	if len(text) > maxDiff {
 		text = append(text[:maxDiff], "\n[the rest of the diff is left out]\n"...)
 	}

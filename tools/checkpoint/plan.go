@@ -43,7 +43,7 @@ func (p Plan) Empty() bool { return len(p.Restore)+len(p.Delete) == 0 }
 
 // Preview says what Rollback would do now, and changes nothing.
 func (s *Store) Preview(ctx context.Context, dir string, to Target) (plan Plan, err error) {
-	err = s.withProject(ctx, dir, func(p *project) error {
+	err = s.withProject(ctx, dir, func(ctx context.Context, p *project) error {
 		plan, err = s.plan(ctx, p, to)
 		return err
 	})
@@ -51,17 +51,17 @@ func (s *Store) Preview(ctx context.Context, dir string, to Target) (plan Plan, 
 }
 
 // withProject runs fn with a directory's project and the store to itself. It does not wait for other processes.
-func (s *Store) withProject(ctx context.Context, dir string, fn func(*project) error) error {
+func (s *Store) withProject(ctx context.Context, dir string, fn func(context.Context, *project) error) error {
 	real, err := s.Dir(dir)
 	if err != nil {
 		return err
 	}
-	return s.locked(ctx, 0, func() error {
+	return s.locked(ctx, 0, func(ctx context.Context) error {
 		p, err := s.project(real)
 		if err != nil {
 			return err
 		}
-		return fn(p)
+		return fn(ctx, p)
 	})
 }
 
@@ -142,7 +142,7 @@ func (s *Store) differing(ctx context.Context, p *project, plan *Plan) ([]string
 	if err != nil {
 		return nil, err
 	}
-	out, err = s.run(ctx, call{index: s.indexPath(p), args: []string{"diff-index", "--cached", "-z", "--name-only", "--no-renames", plan.To.Hash}})
+	out, err = s.run(ctx, call{index: s.indexPath(p.id), args: []string{"diff-index", "--cached", "-z", "--name-only", "--no-renames", plan.To.Hash}})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -43,7 +44,7 @@ func idOf(dir string) string {
 
 func (s *Store) metaPath(id string) string     { return filepath.Join(s.root, "projects", id+".json") }
 func (s *Store) ledgerPath(id string) string   { return filepath.Join(s.root, "ledgers", id+".json") }
-func (s *Store) indexPath(p *project) string   { return filepath.Join(s.root, "indexes", p.id) }
+func (s *Store) indexPath(id string) string    { return filepath.Join(s.root, "indexes", id) }
 func (s *Store) restorePath(id string) string  { return filepath.Join(s.root, "restores", id+".json") }
 func (s *Store) rollbackPath(id string) string { return filepath.Join(s.root, "restores", id+".last") }
 
@@ -92,9 +93,35 @@ type entry struct {
 	At time.Time `json:"ts"`
 	// Stamp is how the file looked then, so that a person's edit in between is noticed without reading it.
 	Stamp stamp `json:"stamp,omitzero"`
+	// Was are the permissions and the owner before the agent's first change, for a path that was there: what the file gets
+	// when it comes back.
+	Was *owned `json:"was,omitempty"`
 	// User is the number of the newest checkpoint at which a change of a person was seen: going back further would
 	// lose it.
 	User int `json:"user,omitempty"`
+}
+
+// owned is who may do what with a file.
+type owned struct {
+	Perm fs.FileMode `json:"perm"`
+	UID  uint32      `json:"uid"`
+	GID  uint32      `json:"gid"`
+}
+
+// owned returns nil for what is no regular file.
+func (st stamp) owned() *owned {
+	if st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		return nil
+	}
+	return &owned{fs.FileMode(st.Mode).Perm(), st.UID, st.GID}
+}
+
+// remember notes how a path was before the agent's first change of it.
+func (l ledger) remember(path string, before stamp) {
+	if e, ok := l[rel(path)]; ok && e.Was == nil {
+		e.Was = before.owned()
+		l[rel(path)] = e
+	}
 }
 
 // maxLedger is how many entries are kept, the newest (spec B4.1).
@@ -142,7 +169,7 @@ func (s *Store) RecordWrite(ctx context.Context, file string) error {
 	if err != nil || !s.On() {
 		return nil // where no picture is taken there is nothing to go back to
 	}
-	return s.locked(ctx, takeWait, func() error {
+	return s.locked(ctx, takeWait, func(ctx context.Context) error {
 		p, err := s.project(dir)
 		if err != nil {
 			return err

@@ -70,7 +70,7 @@ type PruneOptions struct {
 // Orphans returns the directories that are gone for certain: the parent is there, it is the one that it was, and it
 // is not an empty mount point (spec B6.2).
 func (s *Store) Orphans(ctx context.Context) (dirs []string, err error) {
-	err = s.locked(ctx, 0, func() error {
+	err = s.locked(ctx, 0, func(ctx context.Context) error {
 		metas, err := s.metas()
 		for _, m := range metas {
 			if m.orphan() {
@@ -105,7 +105,7 @@ func (s *Store) Prune(ctx context.Context, o PruneOptions) (r Pruned, err error)
 	if _, serr := os.Stat(s.root); serr != nil || !s.On() {
 		return r, nil
 	}
-	err = s.locked(ctx, 0, func() error {
+	err = s.locked(ctx, 0, func(ctx context.Context) error {
 		r.Previous = sizeOf(s.root)
 		metas, err := s.metas()
 		if err != nil {
@@ -181,7 +181,7 @@ func (s *Store) drop(ctx context.Context, p *project) error {
 	if _, err := s.run(ctx, call{args: []string{"update-ref", "-d", p.ref()}}); err != nil {
 		return err
 	}
-	for _, file := range []string{s.indexPath(p), s.ledgerPath(p.id), s.restorePath(p.id), s.rollbackPath(p.id), s.metaPath(p.id)} {
+	for _, file := range []string{s.indexPath(p.id), s.ledgerPath(p.id), s.restorePath(p.id), s.rollbackPath(p.id), s.metaPath(p.id)} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -191,7 +191,7 @@ func (s *Store) drop(ctx context.Context, p *project) error {
 
 // Clear removes all checkpoints of all directories.
 func (s *Store) Clear(ctx context.Context) error {
-	return s.locked(ctx, 0, func() error {
+	return s.locked(ctx, 0, func(ctx context.Context) error {
 		s.init = false
 		return os.RemoveAll(s.o.Dir)
 	})
@@ -202,7 +202,7 @@ func (s *Store) Size() int64 { return sizeOf(s.root) }
 
 // Verify runs git's own check of the store.
 func (s *Store) Verify(ctx context.Context) error {
-	return s.locked(ctx, takeWait, func() error {
+	return s.locked(ctx, takeWait, func(ctx context.Context) error {
 		_, err := s.run(ctx, call{slow: true, args: []string{"fsck", "--connectivity-only", "--no-dangling"}})
 		return err
 	})

@@ -17,7 +17,7 @@ func (s *Store) Recover(ctx context.Context) (results []Result, err error) {
 	if _, err := os.Stat(s.root); err != nil {
 		return nil, nil
 	}
-	err = s.locked(ctx, takeWait, func() error {
+	err = s.locked(ctx, takeWait, func(ctx context.Context) error {
 		files, err := filepath.Glob(filepath.Join(s.root, "restores", "*.json"))
 		for _, file := range files {
 			var j journal
@@ -49,10 +49,15 @@ func (s *Store) finish(ctx context.Context, j journal) (Result, error) {
 	before := parseTree(out)
 	res := Result{RestoredTo: j.To.Short, Reason: j.To.Reason, Directory: j.Dir, Safe: true, Backup: j.Backup[:8]}
 	record := rollback{To: j.To, Backup: p.meta.Seq, Key: j.Key}
+	root, err := s.open(p.dir)
+	if err != nil {
+		return Result{}, err
+	}
+	defer root.Close()
 	var steps []step
 	for _, st := range j.Steps {
 		full := filepath.Join(j.Dir, string(st.Path))
-		sweepTemps(filepath.Dir(full))
+		sweepTemps(root, path.Dir(filepath.ToSlash(string(st.Path))))
 		now, err := stateOf(full)
 		old, was := before[string(st.Path)]
 		switch {
@@ -70,15 +75,20 @@ func (s *Store) finish(ctx context.Context, j journal) (Result, error) {
 	return res, s.remember(p, record, &res)
 }
 
-// sweepTemps removes what a crash left half written.
-func sweepTemps(dir string) {
-	entries, err := os.ReadDir(dir)
+// sweepTemps removes what a crash left half written in a directory.
+func sweepTemps(root *os.Root, dir string) {
+	f, err := root.Open(dir)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".herald-restore-") && !e.IsDir() {
-			_ = os.Remove(path.Join(dir, e.Name()))
+			_ = root.Remove(path.Join(dir, e.Name()))
 		}
 	}
 }

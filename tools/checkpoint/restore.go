@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -71,8 +72,8 @@ type step struct {
 	Path rel    `json:"path"`
 	Mode string `json:"mode,omitempty"` // git's; empty: it goes away
 	Hash string `json:"hash,omitempty"`
-	// Perm are the permission bits that it gets, 0 for those it has or the usual ones.
-	Perm fs.FileMode `json:"perm,omitempty"`
+	// Own are the permissions and the owner that it gets; nil: those it has, or the usual ones.
+	Own *owned `json:"own,omitempty"`
 }
 
 // journal is a rollback that is under way: what a crash leaves for Recover.
@@ -100,16 +101,16 @@ type outcome Result
 
 // done is one path that a rollback changed.
 type done struct {
-	Path  rel         `json:"path"`
-	After state       `json:"after"`
-	Perm  fs.FileMode `json:"perm,omitempty"` // before the rollback
+	Path  rel    `json:"path"`
+	After state  `json:"after"`
+	Own   *owned `json:"own,omitempty"` // before the rollback
 }
 
 // Rollback goes back to a checkpoint. First it takes one of the tree as it is, whatever the size of the files that it
 // is about to change, so that Undo can bring them back. Errors: ErrOff, ErrBusy, ErrRefused, ErrNone, *RangeError; on
 // an error nothing was changed. Single files that can't be changed are no error, see Result.
 func (s *Store) Rollback(ctx context.Context, dir string, to Target) (res Result, err error) {
-	err = s.withProject(ctx, dir, func(p *project) error {
+	err = s.withProject(ctx, dir, func(ctx context.Context, p *project) error {
 		if last, ok := s.answered(p, to.Key); ok {
 			res = last
 			return nil
@@ -127,9 +128,10 @@ func (s *Store) Rollback(ctx context.Context, dir string, to Target) (res Result
 		for _, name := range plan.Delete {
 			steps = append(steps, step{Path: rel(name)})
 		}
+		l := s.ledger(p)
 		for _, name := range plan.Restore {
 			o := plan.tree[name]
-			steps = append(steps, step{Path: rel(name), Mode: o.mode, Hash: o.hash})
+			steps = append(steps, step{Path: rel(name), Mode: o.mode, Hash: o.hash, Own: l[rel(name)].Was})
 		}
 		return s.apply(ctx, p, plan.To, "before /rollback to "+plan.To.Short, to.Key, steps, &res)
 	})
@@ -139,7 +141,7 @@ func (s *Store) Rollback(ctx context.Context, dir string, to Target) (res Result
 // Undo brings back what the last rollback of a directory changed. A path that was changed since is kept and named in
 // Edited. key is as Target.Key. Errors: as Rollback, and ErrNone when there is no rollback to undo.
 func (s *Store) Undo(ctx context.Context, dir, key string) (res Result, err error) {
-	err = s.withProject(ctx, dir, func(p *project) error {
+	err = s.withProject(ctx, dir, func(ctx context.Context, p *project) error {
 		if last, ok := s.answered(p, key); ok {
 			res = last
 			return nil
@@ -169,7 +171,7 @@ func (s *Store) Undo(ctx context.Context, dir, key string) (res Result, err erro
 				continue
 			}
 			o := tree[string(d.Path)]
-			steps = append(steps, step{Path: d.Path, Mode: o.mode, Hash: o.hash, Perm: d.Perm})
+			steps = append(steps, step{Path: d.Path, Mode: o.mode, Hash: o.hash, Own: d.Own})
 		}
 		if len(steps) == 0 {
 			return nil
@@ -196,9 +198,7 @@ func (s *Store) apply(ctx context.Context, p *project, to Checkpoint, reason, ke
 	for i, st := range steps {
 		whole[i] = string(st.Path)
 		record.Steps[i].Path = st.Path
-		if info, err := os.Lstat(filepath.Join(p.dir, string(st.Path))); err == nil && info.Mode().IsRegular() {
-			record.Steps[i].Perm = info.Mode().Perm()
-		}
+		record.Steps[i].Own = stampOf(filepath.Join(p.dir, string(st.Path))).owned()
 	}
 	backup, _, err := s.snapshot(ctx, p, reason, whole)
 	if err != nil {
@@ -213,6 +213,9 @@ func (s *Store) apply(ctx context.Context, p *project, to Checkpoint, reason, ke
 		return err
 	}
 	res.Backup = backup[:8]
+	// From here on it is brought to its end: half of it would be neither before nor after.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*s.o.Timeout)
+	defer cancel()
 	s.steps(ctx, p, steps, res)
 	err = s.remember(p, record, res)
 	s.prune(ctx, p)
@@ -253,7 +256,7 @@ func (s *Store) remember(p *project, record rollback, res *Result) error {
 
 // steps changes the tree. Each path changes in one move or not at all.
 func (s *Store) steps(ctx context.Context, p *project, steps []step, res *Result) {
-	root, err := os.OpenRoot(p.dir)
+	root, err := s.open(p.dir)
 	if err != nil {
 		s.o.Log.Error().Err(err).Str("directory", p.dir).Msg("a directory can't be opened for a rollback")
 		for _, st := range steps {
@@ -315,11 +318,42 @@ func (s *Store) step(p *project, root *os.Root, source *blobs, st step) error {
 		sweepDirs(root, path.Dir(filepath.ToSlash(name)))
 		return nil
 	}
-	perm := st.Perm
-	if perm == 0 && info != nil && info.Mode().IsRegular() {
-		perm = info.Mode().Perm()
+	own := st.Own
+	if own == nil && info != nil {
+		own = ownedBy(info)
 	}
-	return source.write(root, st, perm)
+	return source.write(root, st, own)
+}
+
+// ownedBy is the permissions and the owner of a file; nil for what is none.
+func ownedBy(info fs.FileInfo) *owned {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.Mode().IsRegular() {
+		return nil
+	}
+	return &owned{info.Mode().Perm(), st.Uid, st.Gid}
+}
+
+// give makes what a rollback made the owner's of the directory it is in: Herald may run as another user than the
+// container whose file it is. Where that is not allowed, it stays as it is.
+func give(root *os.Root, name string, own *owned) {
+	if own == nil {
+		info, err := root.Stat(path.Dir(name))
+		if err != nil {
+			return
+		}
+		st, ok := info.Sys().(*syscall.Stat_t)
+		if !ok {
+			return
+		}
+		own = &owned{UID: st.Uid, GID: st.Gid}
+	}
+	if now, err := root.Lstat(name); err == nil {
+		if st, ok := now.Sys().(*syscall.Stat_t); ok && st.Uid == own.UID && st.Gid == own.GID {
+			return
+		}
+	}
+	_ = root.Lchown(name, int(own.UID), int(own.GID))
 }
 
 // plainParents makes sure that everything above a path is a directory and no link, and makes what is missing.
@@ -334,6 +368,7 @@ func plainParents(root *os.Root, name string, create bool) error {
 			if err := root.Mkdir(at, 0o777); err != nil {
 				return err
 			}
+			give(root, at, nil)
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
@@ -363,8 +398,7 @@ type blobs struct {
 
 func (s *Store) blobs(ctx context.Context) *blobs {
 	ctx, stop := context.WithCancel(ctx)
-	b := &blobs{stop: stop, cmd: exec.CommandContext(ctx, s.git, "cat-file", "--batch")}
-	b.cmd.Env, b.cmd.Dir, b.cmd.WaitDelay = s.env(), s.o.Dir, time.Second
+	b := &blobs{stop: stop, cmd: s.command(ctx, "cat-file", "--batch")}
 	var out io.ReadCloser
 	if b.in, b.err = b.cmd.StdinPipe(); b.err == nil {
 		if out, b.err = b.cmd.StdoutPipe(); b.err == nil {
@@ -387,14 +421,14 @@ func (b *blobs) close() {
 }
 
 // write puts a content in the place of a path: it is complete beside it before it takes the name.
-func (b *blobs) write(root *os.Root, st step, perm fs.FileMode) error {
+func (b *blobs) write(root *os.Root, st step, own *owned) error {
 	if b.err != nil {
 		return b.err
 	}
 	var word [6]byte
 	_, _ = rand.Read(word[:])
 	tmp := path.Join(path.Dir(filepath.ToSlash(string(st.Path))), ".herald-restore-"+hex.EncodeToString(word[:]))
-	err := b.fill(root, st, tmp, perm)
+	err := b.fill(root, st, tmp, own)
 	if err == nil {
 		moment()
 		err = root.Rename(tmp, string(st.Path))
@@ -405,7 +439,7 @@ func (b *blobs) write(root *os.Root, st step, perm fs.FileMode) error {
 	return err
 }
 
-func (b *blobs) fill(root *os.Root, st step, tmp string, perm fs.FileMode) error {
+func (b *blobs) fill(root *os.Root, st step, tmp string, own *owned) error {
 	if _, b.err = io.WriteString(b.in, st.Hash+"\n"); b.err != nil {
 		return b.err
 	}
@@ -424,7 +458,7 @@ func (b *blobs) fill(root *os.Root, st step, tmp string, perm fs.FileMode) error
 		return err
 	}
 	content := io.LimitReader(b.out, size)
-	err = place(root, st, tmp, perm, content)
+	err = place(root, st, tmp, own, content)
 	if _, cerr := io.Copy(io.Discard, content); cerr != nil { // the rest, and the line's end
 		b.err = cerr
 	}
@@ -435,19 +469,23 @@ func (b *blobs) fill(root *os.Root, st step, tmp string, perm fs.FileMode) error
 }
 
 // place writes a content to a new file, or makes a link of it.
-func place(root *os.Root, st step, tmp string, perm fs.FileMode, content io.Reader) error {
+func place(root *os.Root, st step, tmp string, own *owned, content io.Reader) error {
 	if st.Mode == "120000" {
 		target, err := io.ReadAll(io.LimitReader(content, 64<<10))
 		if err != nil {
 			return err
 		}
-		return root.Symlink(string(target), tmp)
+		if err := root.Symlink(string(target), tmp); err != nil {
+			return err
+		}
+		give(root, tmp, nil)
+		return nil
 	}
 	usual := fs.FileMode(0o666)
 	if st.Mode == "100755" {
 		usual = 0o777
 	}
-	if perm != 0 {
+	if own != nil {
 		usual = 0o600 // narrow until it has its own bits
 	}
 	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, usual)
@@ -455,8 +493,11 @@ func place(root *os.Root, st step, tmp string, perm fs.FileMode, content io.Read
 		return err
 	}
 	_, err = io.Copy(f, content)
-	if err == nil && perm != 0 {
-		err = f.Chmod(withExec(perm, st.Mode == "100755"))
+	if err == nil {
+		give(root, tmp, own) // before the bits: a change of the owner may clear some
+	}
+	if err == nil && own != nil {
+		err = f.Chmod(withExec(own.Perm, st.Mode == "100755"))
 	}
 	if err == nil {
 		err = f.Sync()

@@ -42,22 +42,43 @@ func (s *Store) Take(ctx context.Context, dir, turn, reason string) (taken bool,
 	if err != nil || !s.On() {
 		return false, err
 	}
+	taken, _, err = s.take(ctx, real, turn, reason)
+	return taken, err
+}
+
+// take is Take of a resolved directory. seen is how it looks now, nil when that is not known. A tree that looks as the
+// newest checkpoint has it needs no git to say so.
+func (s *Store) take(ctx context.Context, real, turn, reason string) (taken bool, seen looks, err error) {
 	if !s.turns.first(turn, real) {
-		return false, nil
+		return false, nil, nil
 	}
-	err = s.locked(ctx, takeWait, func() error {
+	id, began := idOf(real), time.Now() // the file system's clock, not that of the checkpoints
+	seen, err = s.look(real)
+	switch {
+	case err != nil && !errors.Is(err, errTooMany):
+		return false, nil, err
+	case err == nil && s.views.same(id, seen, stampOf(s.indexPath(id)), began):
+		return false, seen, nil
+	case err != nil:
+		seen = nil // what is too much to look at may be little to take a picture of: guard knows
+	}
+	err = s.locked(ctx, takeWait, func(ctx context.Context) error {
 		p, err := s.project(real)
 		if err != nil {
 			return err
 		}
 		_, taken, err = s.snapshot(ctx, p, reason, nil)
-		s.views.forget(p.id)
-		if err != nil || !taken {
+		if err != nil {
+			s.views.pictured(id, nil, began, stamp{})
 			return err
+		}
+		s.views.pictured(id, seen, began, p.meta.Index)
+		if !taken {
+			return nil
 		}
 		return s.keepNewest(ctx, p)
 	})
-	return taken, err
+	return taken, nil, err
 }
 
 // snapshot makes the tree as it is the newest commit. Paths in whole are taken whatever their size. The hash is that of
@@ -73,7 +94,7 @@ func (s *Store) snapshot(ctx context.Context, p *project, reason string, whole [
 	if err := s.align(ctx, p, tip); err != nil {
 		return "", false, err
 	}
-	fresh := p.meta.Index != stamp{} && stampOf(s.indexPath(p)) == p.meta.Index
+	fresh := p.meta.Index != stamp{} && stampOf(s.indexPath(p.id)) == p.meta.Index
 	changed, err := s.changed(ctx, p)
 	if err != nil {
 		return "", false, err
@@ -85,7 +106,7 @@ func (s *Store) snapshot(ctx context.Context, p *project, reason string, whole [
 	if err := s.stage(ctx, p, add, drop); err != nil {
 		return "", false, err
 	}
-	next, err := s.line(ctx, call{index: s.indexPath(p), args: []string{"write-tree"}})
+	next, err := s.line(ctx, call{index: s.indexPath(p.id), args: []string{"write-tree"}})
 	if err != nil {
 		return "", false, err
 	}
@@ -96,7 +117,7 @@ func (s *Store) snapshot(ctx context.Context, p *project, reason string, whole [
 		}
 		taken = true
 	}
-	p.meta.Index = stampOf(s.indexPath(p))
+	p.meta.Index = stampOf(s.indexPath(p.id))
 	return tip, taken, s.touch(p)
 }
 
@@ -109,7 +130,7 @@ func (s *Store) tip(ctx context.Context, p *project) (commit, tree string, err e
 
 // guard refuses a directory with too many files. What the index holds tells without a look at the tree.
 func (s *Store) guard(p *project) error {
-	f, err := os.Open(s.indexPath(p))
+	f, err := os.Open(s.indexPath(p.id))
 	if err == nil {
 		defer f.Close()
 		head := make([]byte, 12)
@@ -128,23 +149,23 @@ func (s *Store) guard(p *project) error {
 
 // align makes the index that of the newest commit where there is none.
 func (s *Store) align(ctx context.Context, p *project, tip string) error {
-	if _, err := os.Stat(s.indexPath(p)); err == nil {
+	if _, err := os.Stat(s.indexPath(p.id)); err == nil {
 		return nil
 	}
 	// A lock that a killed process left can't be anybody's: the store is ours alone now.
-	_ = os.Remove(s.indexPath(p) + ".lock")
+	_ = os.Remove(s.indexPath(p.id) + ".lock")
 	args := []string{"read-tree", "--empty"}
 	if tip != "" {
 		args = []string{"read-tree", tip}
 	}
-	_, err := s.run(ctx, call{tree: p.dir, index: s.indexPath(p), args: args})
+	_, err := s.run(ctx, call{tree: p.dir, index: s.indexPath(p.id), args: args})
 	return err
 }
 
 // changed lists the paths that differ from the index, new ones included, without what is excluded.
 func (s *Store) changed(ctx context.Context, p *project) ([]string, error) {
-	_ = os.Remove(s.indexPath(p) + ".lock")
-	out, err := s.run(ctx, call{tree: p.dir, index: s.indexPath(p), slow: true,
+	_ = os.Remove(s.indexPath(p.id) + ".lock")
+	out, err := s.run(ctx, call{tree: p.dir, index: s.indexPath(p.id), slow: true,
 		args: []string{"ls-files", "-z", "-m", "-d", "-o", "--exclude-standard"}})
 	if err != nil {
 		return nil, err
@@ -163,6 +184,7 @@ func (s *Store) sort(p *project, changed, whole []string) (add, drop []string) {
 		full := filepath.Join(p.dir, path)
 		info, err := os.Lstat(full)
 		switch {
+		case err == nil && !holdable(path, info.Mode()&fs.ModeSymlink != 0):
 		case errors.Is(err, fs.ErrNotExist) || isNotDir(err) || err == nil && info.IsDir():
 			drop = append(drop, path)
 		case err != nil:
@@ -185,24 +207,38 @@ func (s *Store) sort(p *project, changed, whole []string) (add, drop []string) {
 	return add, drop
 }
 
-// stage brings the index to the tree.
+// stage brings the index to the tree. The index never knows names that the store does not have the contents of.
 func (s *Store) stage(ctx context.Context, p *project, add, drop []string) error {
-	for _, step := range []struct {
-		paths []string
-		args  []string
-	}{
-		{drop, []string{"update-index", "--force-remove", "-z", "--stdin"}},
-		{add, []string{"update-index", "--add", "--replace", "-z", "--stdin"}},
-	} {
-		if len(step.paths) == 0 {
-			continue
-		}
-		if _, err := s.run(ctx, call{tree: p.dir, index: s.indexPath(p), in: input(step.paths), slow: true, args: step.args}); err != nil {
-			_ = os.Remove(s.indexPath(p)) // it is made anew from the newest commit
-			return err
+	if len(add)+len(drop) == 0 {
+		return nil
+	}
+	kept, err := s.keepContents(ctx, p, add)
+	if err != nil {
+		return err
+	}
+	var in bytes.Buffer
+	for _, path := range drop {
+		fmt.Fprintf(&in, "0 %040d\t%s\x00", 0, path)
+	}
+	for _, path := range add {
+		if o, ok := kept[path]; ok {
+			fmt.Fprintf(&in, "%s %s\t%s\x00", o.mode, o.hash, path)
+		} else {
+			fmt.Fprintf(&in, "0 %040d\t%s\x00", 0, path)
 		}
 	}
-	return nil
+	index := s.indexPath(p.id)
+	if _, err := s.run(ctx, call{tree: p.dir, index: index, in: in.Bytes(), slow: true, args: []string{"update-index", "-z", "--index-info"}}); err != nil {
+		_ = os.Remove(index) // it is made anew from the newest commit
+		return err
+	}
+	// So that the next look at the tree needs no contents. What differs by now is told by the exit code, and found then.
+	_, err = s.run(ctx, call{tree: p.dir, index: index, slow: true, args: []string{"update-index", "-q", "--refresh"}})
+	var differ *gitError
+	if errors.As(err, &differ) && differ.code == 1 {
+		return nil
+	}
+	return err
 }
 
 // notePeople marks what changed since the last picture and is not the agent's as a person's change, of the number

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // stamp is how a path looks without reading it. Two equal stamps are taken for the same content: the change time
@@ -17,15 +19,20 @@ type stamp struct {
 	CTime int64  `json:"c,omitempty"`
 	Ino   uint64 `json:"i,omitempty"`
 	Mode  uint32 `json:"p,omitempty"`
+	UID   uint32 `json:"u,omitempty"`
+	GID   uint32 `json:"g,omitempty"`
 }
 
 // stampOf returns the zero stamp for what is not there.
-func stampOf(path string) stamp {
-	var st syscall.Stat_t
-	if syscall.Lstat(path, &st) != nil {
+func stampOf(path string) stamp { return stampAt(unix.AT_FDCWD, path) }
+
+// stampAt is stampOf of a name in an open directory.
+func stampAt(dir int, name string) stamp {
+	var st unix.Stat_t
+	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return stamp{}
 	}
-	return stamp{Size: st.Size, MTime: st.Mtim.Nano(), CTime: st.Ctim.Nano(), Ino: st.Ino, Mode: uint32(st.Mode)}
+	return stamp{Size: st.Size, MTime: st.Mtim.Nano(), CTime: st.Ctim.Nano(), Ino: st.Ino, Mode: uint32(st.Mode), UID: st.Uid, GID: st.Gid}
 }
 
 // identity is what tells a directory from another one at the same place.

@@ -3,22 +3,34 @@ package checkpoint
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 )
 
-// errTooMany says that a directory has more entries than are looked at.
-var errTooMany = errors.New("the directory has too many files")
-
 // Watch surrounds one call that may change files: whatever looks different afterwards was changed by it. Make one with
-// Store.Watch.
+// Store.Watch or Store.Begin.
 type Watch struct {
 	s      *Store
 	p      *project
-	before map[string]stamp
+	before looks
+}
+
+// Begin is Take and Watch of a directory in one: the picture at the first call of a turn, and the look before each call.
+func (s *Store) Begin(ctx context.Context, dir, turn, reason string) (*Watch, error) {
+	real, err := s.Dir(dir)
+	if err != nil || !s.On() {
+		return nil, err
+	}
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	_, seen, err := s.take(ctx, real, turn, reason)
+	if err != nil {
+		return nil, err
+	}
+	return s.watch(ctx, real, seen)
 }
 
 // Watch looks at a directory before a call. Changes that people made since the agent's last one are noted, so that they
@@ -29,23 +41,29 @@ func (s *Store) Watch(ctx context.Context, dir string) (*Watch, error) {
 	if !s.On() || err != nil {
 		return nil, nil
 	}
-	w := &Watch{s: s}
+	return s.watch(ctx, real, nil)
+}
+
+// watch is Watch of a directory that was looked at just now, or with nil was not.
+func (s *Store) watch(ctx context.Context, real string, seen looks) (w *Watch, err error) {
+	w = &Watch{s: s, before: seen}
 	if w.p, err = s.project(real); err != nil {
 		return nil, err
 	}
-	if w.before, err = s.look(real); err != nil {
-		return nil, err
+	if w.before == nil {
+		if w.before, err = s.look(real); err != nil {
+			return nil, err
+		}
 	}
 	known, alone := s.views.enter(w.p.id)
-	l := s.ledger(w.p)
 	var edited []string
 	if alone {
-		edited = byPeople(l, known, w.before)
+		edited = byPeople(s.ledger(w.p), known, w.before)
 	}
 	if w.p.meta.Tracked && len(edited) == 0 {
 		return w, nil
 	}
-	return w, s.locked(ctx, takeWait, func() error {
+	return w, s.locked(ctx, takeWait, func(context.Context) error {
 		if w.p, err = s.project(real); err != nil {
 			return err
 		}
@@ -59,7 +77,7 @@ func (s *Store) Watch(ctx context.Context, dir string) (*Watch, error) {
 }
 
 // byPeople lists what looks different from how the agent left it, and from how everything was after its last call.
-func byPeople(l ledger, known, now map[string]stamp) []string {
+func byPeople(l ledger, known, now looks) []string {
 	var edited []string
 	for path, e := range l {
 		if e.State != "" && now[string(path)] != e.Stamp {
@@ -115,135 +133,33 @@ func (w *Watch) End(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var changed []string
-	for path, st := range after {
-		if w.before[path] != st {
-			changed = append(changed, path)
-		}
-	}
-	for path := range w.before {
-		if _, ok := after[path]; !ok {
-			changed = append(changed, path)
-		}
-	}
+	changed := after.changed(w.before)
 	if len(changed) == 0 {
 		return nil, nil
 	}
-	return changed, w.s.locked(ctx, takeWait, func() error {
+	return changed, w.s.locked(ctx, takeWait, func(context.Context) error {
 		l := w.s.ledger(w.p)
 		for _, path := range changed {
 			w.s.note(w.p, l, path)
+			l.remember(path, w.before[path])
 		}
 		return w.s.saveLedger(w.p, l)
 	})
 }
 
-// skipped are directories that no checkpoint holds; see excluded.
-var skipped = func() map[string]bool {
-	m := map[string]bool{}
-	for line := range strings.Lines(excluded) {
-		if name, ok := strings.CutSuffix(strings.TrimSpace(line), "/"); ok {
-			m[name] = true
+// changed lists the paths that look different from before, those that are gone included.
+func (now looks) changed(before looks) (paths []string) {
+	for path, st := range now {
+		if before[path] != st {
+			paths = append(paths, path)
 		}
 	}
-	return m
-}()
-
-// look returns how every file and link of a directory looks, by its path from there.
-func (s *Store) look(dir string) (map[string]stamp, error) {
-	seen := map[string]stamp{}
-	return seen, s.lookInto(dir, "", seen)
-}
-
-func (s *Store) lookInto(dir, from string, seen map[string]stamp) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		if from == "" {
-			return err
-		}
-		return nil // a directory that is gone by now, or that can't be read: no picture holds it
-	}
-	if from != "" {
-		for _, e := range entries {
-			if e.Name() == ".git" {
-				return nil // another repository: git takes no picture of its files
-			}
+	for path := range before {
+		if _, ok := now[path]; !ok {
+			paths = append(paths, path)
 		}
 	}
-	for _, e := range entries {
-		name := e.Name()
-		path := from + name
-		switch {
-		case e.IsDir():
-			if !skipped[name] {
-				if err := s.lookInto(dir+"/"+name, path+"/", seen); err != nil {
-					return err
-				}
-			}
-		case e.Type().IsRegular(), e.Type()&fs.ModeSymlink != 0:
-			if len(seen) >= s.o.MaxEntries {
-				return errTooMany
-			}
-			if st := stampOf(dir + "/" + name); st != (stamp{}) {
-				seen[path] = st
-			}
-		}
-	}
-	return nil
-}
-
-// views remembers how directories looked after the agent's last call there, and how many calls run.
-type views struct {
-	mu   sync.Mutex
-	seen map[string]*view
-	old  []string
-}
-
-type view struct {
-	stamps  map[string]stamp
-	running int
-}
-
-// maxViews is how many directories are remembered; of others only the ledger tells.
-const maxViews = 4
-
-// enter begins a call. known is how the directory looked after the last one, nil when that is not remembered; alone is
-// false when other calls run there.
-func (v *views) enter(id string) (known map[string]stamp, alone bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	at := v.seen[id]
-	if at == nil {
-		if v.seen == nil {
-			v.seen = map[string]*view{}
-		}
-		if len(v.old) >= maxViews {
-			delete(v.seen, v.old[0])
-			v.old = v.old[1:]
-		}
-		at = &view{}
-		v.seen[id], v.old = at, append(v.old, id)
-	}
-	at.running++
-	return at.stamps, at.running == 1
-}
-
-func (v *views) leave(id string, stamps map[string]stamp) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if at := v.seen[id]; at != nil {
-		at.running = max(0, at.running-1)
-		at.stamps = stamps
-	}
-}
-
-// forget drops how a directory looked: a checkpoint has just noted everything.
-func (v *views) forget(id string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if at := v.seen[id]; at != nil {
-		at.stamps = nil
-	}
+	return paths
 }
 
 // turns remembers of which directories a turn has its picture already.
