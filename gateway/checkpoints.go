@@ -60,15 +60,13 @@ func (c checkpoints) Begin(ctx context.Context, call tools.Call, spec tools.Spec
 	var watches []*checkpoint.Watch
 	var errs []error
 	for _, dir := range c.dirs(call, spec) {
-		if _, err := c.store.Dir(dir); err != nil {
-			c.g.log.Debug().Err(err).Msg("no checkpoint is taken")
-			continue
+		w, err := c.store.Begin(ctx, dir, turn, "before "+spec.Name)
+		if err != nil {
+			if _, refused := c.store.Dir(dir); refused != nil {
+				c.g.log.Debug().Err(refused).Msg("no checkpoint is taken")
+				continue
+			}
 		}
-		if _, err := c.store.Take(ctx, dir, turn, "before "+spec.Name); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		w, err := c.store.Watch(ctx, dir)
 		errs = append(errs, err)
 		if w != nil {
 			watches = append(watches, w)

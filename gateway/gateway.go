@@ -210,6 +210,9 @@ func (g *Gateway) buildCore() {
 	})
 }
 
+// checkpointGrace is how long a stop waits for a rollback that is changing files.
+const checkpointGrace = 20 * time.Second
+
 func (g *Gateway) cfg() *config.Config { return g.config.Load() }
 
 // URL returns where the browser chat answers.
@@ -315,6 +318,13 @@ func (g *Gateway) close() {
 	}
 	if g.env != nil {
 		_ = g.env.Close()
+	}
+	if g.checkpoints.store != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), checkpointGrace)
+		if err := g.checkpoints.store.Close(ctx); err != nil {
+			g.log.Warn().Err(err).Msg("the checkpoints did not close in time; the next start finishes what was begun")
+		}
+		cancel()
 	}
 	if g.accounts != nil {
 		g.accounts.release()

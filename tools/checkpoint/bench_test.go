@@ -36,6 +36,8 @@ func BenchmarkTake_NothingChanged(b *testing.B) {
 				require.NoError(b, err, "%s", out)
 			}
 			git("init", "-q")
+			git("config", "gc.auto", "0")
+			git("config", "maintenance.auto", "false")
 			git("add", "-A")
 			git("-c", "user.name=x", "-c", "user.email=x@y", "commit", "-q", "-m", "x")
 			w.take()

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,10 +15,10 @@ import (
 // A kill at each moment of taking a checkpoint and of a rollback leaves a store that git finds sound, and after Recover a
 // tree that is wholly before or wholly after. The moments are counted, so that a new one is killed in too.
 func TestCrash_BeforeOrAfter(t *testing.T) {
-	seen, moments := map[string]int{}, 0
-	for at := 1; ; at++ {
+	t.Parallel()
+	const files = 4
+	scene := func(t *testing.T, at int) (*bench, *exec.Cmd) {
 		b := newBench(t, Options{})
-		const files = 4
 		for i := range files {
 			b.write(fmt.Sprintf("f%d.txt", i), "old "+fmt.Sprint(i))
 		}
@@ -27,16 +28,34 @@ func TestCrash_BeforeOrAfter(t *testing.T) {
 		}
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), childDir+"="+b.base, fmt.Sprintf("%s=%d", childMoment, at))
-		cmd.Stderr = os.Stderr
-		if cmd.Run() == nil {
-			moments = at - 1
-			break
-		}
-		require.Equal(t, -1, cmd.ProcessState.ExitCode(), "it was killed")
-		seen[b.afterCrash(at, files)]++
+		return b, cmd
 	}
+	_, cmd := scene(t, 0)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	var moments int
+	_, err = fmt.Sscanf(string(out), "moments %d", &moments)
+	require.NoError(t, err, "%s", out)
+	require.Greater(t, moments, 55)
+
+	var mu sync.Mutex
+	seen := map[string]int{}
+	t.Run("moments", func(t *testing.T) {
+		for at := 1; at <= moments; at++ {
+			t.Run(fmt.Sprint(at), func(t *testing.T) {
+				t.Parallel()
+				b, cmd := scene(t, at)
+				cmd.Stderr = os.Stderr
+				require.Error(t, cmd.Run())
+				require.Equal(t, -1, cmd.ProcessState.ExitCode(), "it was killed")
+				end := b.afterCrash(at, files)
+				mu.Lock()
+				defer mu.Unlock()
+				seen[end]++
+			})
+		}
+	})
 	t.Logf("killed in %d moments: %v", moments, seen)
-	require.Greater(t, moments, 60)
 	require.Len(t, seen, 3, "kills before, within and after the rollback")
 }
 

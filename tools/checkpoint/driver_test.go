@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"crypto/sha256"
 	"flag"
 	"fmt"
@@ -180,17 +181,14 @@ func (d *driver) put(name, text string) {
 
 // agentTurn is a turn with some calls, and a person who works beside it between them.
 func (d *driver) agentTurn() {
-	before, err := d.store.List(d.t.Context(), d.dir)
-	require.NoError(d.t, err)
+	before := d.line()
 	d.now = d.now.Add(time.Minute)
 	taken, err := d.store.Take(d.t.Context(), d.dir, fmt.Sprintf("turn %d", d.op), "before terminal")
 	require.NoError(d.t, err)
 	if taken {
 		d.taken = append(d.taken, d.op)
 	}
-	after, err := d.store.List(d.t.Context(), d.dir)
-	require.NoError(d.t, err)
-	require.Equal(d.t, min(6, len(before)+map[bool]int{true: 1}[taken]), len(after))
+	require.Len(d.t, d.line(), min(6, len(before)+map[bool]int{true: 1}[taken]))
 	for range 1 + d.r.IntN(3) {
 		w, err := d.store.Watch(d.t.Context(), d.dir)
 		require.NoError(d.t, err)
@@ -240,10 +238,8 @@ func (d *driver) rollback() {
 	res, err := d.store.Rollback(d.t.Context(), d.dir, target)
 	require.NoError(d.t, err)
 	after := d.look()
-	if res.Backup != "" {
-		if now, err := d.store.List(d.t.Context(), d.dir); err == nil && now[0].seq != list[0].seq {
-			d.taken = append(d.taken, d.op)
-		}
+	if res.Backup != "" && d.line()[0].seq != list[0].seq {
+		d.taken = append(d.taken, d.op)
 	}
 	say := fmt.Sprintf("rollback to %d %+v", n, target)
 	if res.Safe {
@@ -281,15 +277,23 @@ func (d *driver) rollback() {
 
 func (d *driver) undo(before map[string]string, say string) {
 	d.now = d.now.Add(time.Minute)
-	list, err := d.store.List(d.t.Context(), d.dir)
-	require.NoError(d.t, err)
+	newest := d.line()[0].seq
 	res, err := d.store.Undo(d.t.Context(), d.dir, "")
 	require.NoError(d.t, err, say)
 	require.Empty(d.t, res.Edited, say)
 	require.Equal(d.t, before, d.look(), "%s: undo did not bring the tree back", say)
-	if now, err := d.store.List(d.t.Context(), d.dir); err == nil && now[0].seq != list[0].seq {
+	if d.line()[0].seq != newest {
 		d.taken = append(d.taken, d.op)
 	}
+}
+
+// line is the checkpoints without their counts, newest first.
+func (d *driver) line() (list []Checkpoint) {
+	require.NoError(d.t, d.store.withProject(d.t.Context(), d.dir, func(ctx context.Context, p *project) (err error) {
+		list, err = d.store.history(ctx, p)
+		return err
+	}))
+	return list
 }
 
 func (d *driver) objects(commit string) map[string]object {

@@ -112,7 +112,8 @@ func endGroup(cmd *exec.Cmd) {
 func (s *Store) env() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + s.o.Dir, "XDG_CONFIG_HOME=" + s.o.Dir,
 		"GIT_DIR=" + s.root, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_GLOBAL=" + os.DevNull,
-		"GIT_TERMINAL_PROMPT=0", "GIT_LITERAL_PATHSPECS=1", "GIT_ATTR_NOSYSTEM=1"}
+		"GIT_TERMINAL_PROMPT=0", "GIT_LITERAL_PATHSPECS=1", "GIT_ATTR_NOSYSTEM=1",
+		"GIT_DEFAULT_HASH=sha1", "GIT_DEFAULT_REF_FORMAT=files"}
 }
 
 // line is run for an answer of one line.
@@ -127,16 +128,6 @@ func names(out []byte) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-}
-
-// input joins names for --stdin -z.
-func input(names []string) []byte {
-	var b bytes.Buffer
-	for _, n := range names {
-		b.WriteString(n)
-		b.WriteByte(0)
-	}
-	return b.Bytes()
 }
 
 // excluded is what no checkpoint holds (spec B2.5): what tools make anew, secrets, and media that are large and rarely
@@ -194,6 +185,27 @@ Thumbs.db
 
 // attributes switch off whatever a user's .gitattributes would do to the bytes of a file.
 const attributes = "* -text -eol -filter -ident -working-tree-encoding\n"
+
+// refOf reads a ref of the store, empty when there is none. Git's own answer costs a process.
+func (s *Store) refOf(name string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(s.root, name))
+	if err == nil {
+		return strings.TrimSpace(string(data)), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	packed, err := os.ReadFile(filepath.Join(s.root, "packed-refs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	for line := range strings.Lines(string(packed)) {
+		if hash, ok := strings.CutSuffix(strings.TrimSpace(line), " "+name); ok {
+			return hash, nil
+		}
+	}
+	return "", nil
+}
 
 // settings are the store's own configuration.
 var settings = [][2]string{

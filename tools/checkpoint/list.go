@@ -45,7 +45,7 @@ func (s *Store) Dirs(ctx context.Context) (dirs []string, err error) {
 
 // history reads a project's checkpoints without counts, newest first.
 func (s *Store) history(ctx context.Context, p *project) ([]Checkpoint, error) {
-	tip, _, err := s.tip(ctx, p)
+	tip, err := s.refOf(p.ref())
 	if err != nil || tip == "" {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,20 +26,64 @@ var skipped = func() map[string]bool {
 	return m
 }()
 
-// looks is how every file and link of a directory looks, by its path from there.
-type looks map[string]stamp
+// looks is how the files and links of a directory look, by the directory that they are in: "" is the directory itself,
+// others end in a slash. Directories without files are left out, and files are sorted by name.
+type looks map[string][]seen
 
-// equal reports whether two views show the same.
-func (v looks) equal(other looks) bool {
-	if len(v) != len(other) {
+// seen is how one file or link looks.
+type seen struct {
+	name string
+	at   stamp
+}
+
+// at returns how a path looks, the zero stamp for one that is not there.
+func (l looks) at(path string) stamp {
+	cut := strings.LastIndexByte(path, '/') + 1
+	files := l[path[:cut]]
+	i, ok := slices.BinarySearchFunc(files, path[cut:], func(f seen, name string) int { return strings.Compare(f.name, name) })
+	if !ok {
+		return stamp{}
+	}
+	return files[i].at
+}
+
+// equal reports whether two directories look the same.
+func (l looks) equal(other looks) bool {
+	if len(l) != len(other) {
 		return false
 	}
-	for path, st := range v {
-		if other[path] != st {
+	for dir, files := range l {
+		if !slices.Equal(files, other[dir]) {
 			return false
 		}
 	}
 	return true
+}
+
+// changed lists the paths that look different from before, those that are gone included.
+func (l looks) changed(before looks) (paths []string) {
+	for dir, files := range l {
+		old := before[dir]
+		if slices.Equal(files, old) {
+			continue
+		}
+		for _, f := range files {
+			if before.at(dir+f.name) != f.at {
+				paths = append(paths, dir+f.name)
+			}
+		}
+	}
+	for dir, old := range before {
+		if slices.Equal(l[dir], old) {
+			continue
+		}
+		for _, f := range old {
+			if l.at(dir+f.name) == (stamp{}) {
+				paths = append(paths, dir+f.name)
+			}
+		}
+	}
+	return paths
 }
 
 // look looks at a directory. It opens each directory from the one above and follows no link, so that what it sees is below
@@ -53,7 +98,7 @@ func (s *Store) look(dir string) (looks, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &looker{most: int64(s.o.MaxEntries), spare: make(chan struct{}, lookers-1), seen: make(looks, 64)}
+	l := &looker{most: int64(s.o.MaxEntries), spare: make(chan struct{}, lookers-1), seen: looks{}}
 	err = l.into(top, "")
 	l.others.Wait()
 	if err == nil {
@@ -93,11 +138,8 @@ func (l *looker) into(dir *os.File, from string) error {
 			}
 		}
 	}
-	type found struct {
-		name string
-		at   stamp
-	}
-	here := make([]found, 0, len(entries))
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	here := make([]seen, 0, len(entries))
 	fd := int(dir.Fd())
 	for _, e := range entries {
 		name := e.Name()
@@ -110,7 +152,7 @@ func (l *looker) into(dir *os.File, from string) error {
 			}
 		case kind.IsRegular(), kind&os.ModeSymlink != 0:
 			if st := stampAt(fd, name); st != (stamp{}) {
-				here = append(here, found{from + name, st})
+				here = append(here, seen{name, st})
 			}
 		case name == ".gitignore" || name == ".gitattributes":
 			return fmt.Errorf("%w: %s%s is neither a file nor a link", ErrRefused, from, name) // git would wait for it
@@ -119,10 +161,10 @@ func (l *looker) into(dir *os.File, from string) error {
 	if l.count.Add(int64(len(here))) > l.most {
 		return errTooMany
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, f := range here {
-		l.seen[f.name] = f.at
+	if len(here) > 0 {
+		l.mu.Lock()
+		l.seen[from] = here
+		l.mu.Unlock()
 	}
 	return nil
 }

@@ -16,14 +16,15 @@ import (
 // back to the oldest one.
 const (
 	childDir    = "HERALD_CHECKPOINT_CHILD"
-	childMoment = "HERALD_CHECKPOINT_MOMENT" // the number of the moment in which it dies
+	childMoment = "HERALD_CHECKPOINT_MOMENT" // the number of the moment in which it dies; 0: it counts them
 )
 
 func TestMain(m *testing.M) {
 	if base := os.Getenv(childDir); base != "" {
-		left, _ := strconv.Atoi(os.Getenv(childMoment))
+		at, _ := strconv.Atoi(os.Getenv(childMoment))
+		count := 0
 		moment = func() {
-			if left--; left == 0 {
+			if count++; count == at {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			}
 		}
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+		fmt.Println("moments", count)
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 )
 
@@ -110,7 +109,7 @@ func (s *Store) plan(ctx context.Context, p *project, to Target) (Plan, error) {
 
 // place puts a path that differs into the list of a safe plan that it belongs to.
 func (s *Store) place(p *project, plan *Plan, l ledger, path string) {
-	full := filepath.Join(p.dir, path)
+	full := p.full(path)
 	_, held := plan.tree[path]
 	e, known := l[rel(path)]
 	now, err := stateOf(full)
@@ -149,7 +148,7 @@ func (s *Store) differing(ctx context.Context, p *project, plan *Plan) ([]string
 	paths = append(paths, names(out)...)
 	slices.Sort(paths)
 	return slices.DeleteFunc(slices.Compact(paths), func(path string) bool {
-		full := filepath.Join(p.dir, path)
+		full := p.full(path)
 		if o, held := plan.tree[path]; held {
 			return o.same(full)
 		}

@@ -33,6 +33,9 @@ type meta struct {
 	Seq int `json:"seq"`
 	// Index is what the index file looked like when it held just the newest checkpoint.
 	Index stamp `json:"index"`
+	// Tip and Tree are the newest commit and its tree when the index was made.
+	Tip  string `json:"tip,omitempty"`
+	Tree string `json:"tree,omitempty"`
 	// Tracked: the agent's changes are looked for, so a path without an entry in the ledger is not the agent's.
 	Tracked bool `json:"tracked"`
 }
@@ -47,6 +50,20 @@ func (s *Store) ledgerPath(id string) string   { return filepath.Join(s.root, "l
 func (s *Store) indexPath(id string) string    { return filepath.Join(s.root, "indexes", id) }
 func (s *Store) restorePath(id string) string  { return filepath.Join(s.root, "restores", id+".json") }
 func (s *Store) rollbackPath(id string) string { return filepath.Join(s.root, "restores", id+".last") }
+
+// full is the name of a path for the system, "" where something above it in the directory is no real directory: the path is
+// not there then, whatever a link in its way leads to.
+func (p *project) full(path string) string {
+	for i, c := range path {
+		if c != '/' {
+			continue
+		}
+		if info, err := os.Lstat(filepath.Join(p.dir, path[:i])); err == nil && !info.IsDir() {
+			return ""
+		}
+	}
+	return filepath.Join(p.dir, path)
+}
 
 func (p *project) ref() string { return "refs/herald/" + p.id }
 
@@ -188,7 +205,7 @@ func (s *Store) RecordWrite(ctx context.Context, file string) error {
 // note writes down how a path looks after the agent has changed it.
 func (s *Store) note(p *project, l ledger, path string) {
 	e := l[rel(path)]
-	full := filepath.Join(p.dir, path)
+	full := p.full(path)
 	st, err := stateOf(full)
 	if err != nil {
 		delete(l, rel(path)) // what can't be read can't be recognised later, so it is left alone

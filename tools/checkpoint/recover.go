@@ -56,7 +56,7 @@ func (s *Store) finish(ctx context.Context, j journal) (Result, error) {
 	defer root.Close()
 	var steps []step
 	for _, st := range j.Steps {
-		full := filepath.Join(j.Dir, string(st.Path))
+		full := p.full(string(st.Path))
 		sweepTemps(root, path.Dir(filepath.ToSlash(string(st.Path))))
 		now, err := stateOf(full)
 		old, was := before[string(st.Path)]

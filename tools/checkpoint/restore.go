@@ -166,7 +166,7 @@ func (s *Store) Undo(ctx context.Context, dir, key string) (res Result, err erro
 		res = Result{RestoredTo: line[i].Short, Reason: line[i].Reason, Directory: p.dir, Safe: true}
 		var steps []step
 		for _, d := range last.Steps {
-			if now, err := stateOf(filepath.Join(p.dir, string(d.Path))); err != nil || now != d.After {
+			if now, err := stateOf(p.full(string(d.Path))); err != nil || now != d.After {
 				res.Edited = append(res.Edited, string(d.Path))
 				continue
 			}
@@ -198,7 +198,7 @@ func (s *Store) apply(ctx context.Context, p *project, to Checkpoint, reason, ke
 	for i, st := range steps {
 		whole[i] = string(st.Path)
 		record.Steps[i].Path = st.Path
-		record.Steps[i].Own = stampOf(filepath.Join(p.dir, string(st.Path))).owned()
+		record.Steps[i].Own = stampOf(p.full(string(st.Path))).owned()
 	}
 	backup, _, err := s.snapshot(ctx, p, reason, whole)
 	if err != nil {
@@ -231,7 +231,7 @@ func (s *Store) holds(ctx context.Context, p *project, commit string, paths []st
 	}
 	tree := parseTree(out)
 	for _, name := range paths {
-		full := filepath.Join(p.dir, name)
+		full := p.full(name)
 		if now, err := stateOf(full); err == nil && now == gone {
 			continue
 		}

@@ -254,6 +254,7 @@ func TestSafeRestore(t *testing.T) {
 
 // A command's changes are the agent's too, and a person's edit between two calls is not.
 func TestWatch_AttributesCommands(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, Options{})
 	b.write("keep/notes.txt", "mine")
 	call := func(do func()) []string {
@@ -292,6 +293,7 @@ func TestWatch_AttributesCommands(t *testing.T) {
 
 // An edit that lies between two of the agent's is not lost by going back before it.
 func TestRollback_KeepsAnEditBetweenTwoWrites(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, Options{})
 	write := func(name, text string) {
 		w, err := b.store.Watch(t.Context(), b.dir)
@@ -318,6 +320,7 @@ func TestRollback_KeepsAnEditBetweenTwoWrites(t *testing.T) {
 
 // What a person writes after a rollback is not lost by taking the rollback back.
 func TestUndo_KeepsWhatChangedSince(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, Options{})
 	b.take()
 	b.agent("main.py", "broken")
@@ -334,6 +337,7 @@ func TestUndo_KeepsWhatChangedSince(t *testing.T) {
 
 // The same wish is done once, also when the process that did it was killed before it could say so.
 func TestRollback_TheSameWishOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, Options{})
 	b.take()
 	b.agent("main.py", "broken")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,14 +116,20 @@ func (s *Store) snapshot(ctx context.Context, p *project, reason string, whole [
 		}
 		taken = true
 	}
-	p.meta.Index = stampOf(s.indexPath(p.id))
+	p.meta.Index, p.meta.Tip, p.meta.Tree = stampOf(s.indexPath(p.id)), tip, next
 	return tip, taken, s.touch(p)
 }
 
 // tip returns the newest commit and its tree, empty when there is none.
 func (s *Store) tip(ctx context.Context, p *project) (commit, tree string, err error) {
-	out, err := s.line(ctx, call{args: []string{"for-each-ref", "--format=%(objectname) %(tree)", p.ref()}})
-	commit, tree, _ = strings.Cut(out, " ")
+	commit, err = s.refOf(p.ref())
+	if err != nil || commit == "" {
+		return "", "", err
+	}
+	if p.meta.Tip == commit {
+		return commit, p.meta.Tree, nil
+	}
+	tree, err = s.line(ctx, call{args: []string{"log", "-1", "--format=%T", commit}})
 	return commit, tree, err
 }
 
@@ -181,7 +186,7 @@ func (s *Store) changed(ctx context.Context, p *project) ([]string, error) {
 // the cap. What can't be read stays as the index has it.
 func (s *Store) sort(p *project, changed, whole []string) (add, drop []string) {
 	for _, path := range changed {
-		full := filepath.Join(p.dir, path)
+		full := p.full(path)
 		info, err := os.Lstat(full)
 		switch {
 		case err == nil && !holdable(path, info.Mode()&fs.ModeSymlink != 0):

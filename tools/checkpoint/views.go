@@ -75,11 +75,12 @@ func (v *views) pictured(id string, seen looks, began time.Time, index stamp) {
 	at := v.of(id)
 	at.after, at.picture, at.index, at.at = nil, seen, index, began
 	fresh := began.Add(-racy).UnixNano()
-	for path, st := range seen {
-		if st.CTime > fresh || st.MTime > fresh {
-			at.picture = nil // it may change again and look the same
-			_ = path
-			return
+	for _, files := range seen {
+		for _, f := range files {
+			if f.at.CTime > fresh || f.at.MTime > fresh {
+				at.picture = nil // it may change again and look the same
+				return
+			}
 		}
 	}
 }

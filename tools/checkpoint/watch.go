@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"sync"
 )
 
@@ -80,20 +79,15 @@ func (s *Store) watch(ctx context.Context, real string, seen looks) (w *Watch, e
 func byPeople(l ledger, known, now looks) []string {
 	var edited []string
 	for path, e := range l {
-		if e.State != "" && now[string(path)] != e.Stamp {
+		if e.State != "" && now.at(string(path)) != e.Stamp {
 			edited = append(edited, string(path))
 		}
 	}
 	if known == nil {
 		return edited
 	}
-	for path, st := range now {
-		if l[rel(path)].State == "" && known[path] != st {
-			edited = append(edited, path)
-		}
-	}
-	for path := range known {
-		if _, ok := now[path]; !ok && l[rel(path)].State == "" {
+	for _, path := range now.changed(known) {
+		if l[rel(path)].State == "" {
 			edited = append(edited, path)
 		}
 	}
@@ -103,7 +97,7 @@ func byPeople(l ledger, known, now looks) []string {
 // noteEdit marks a path that a person has changed. Only checkpoints from the next one on can hold the change. It
 // reports whether there was anything to note.
 func (s *Store) noteEdit(p *project, l ledger, path string) bool {
-	e, full := l[rel(path)], filepath.Join(p.dir, path)
+	e, full := l[rel(path)], p.full(path)
 	now := stampOf(full)
 	switch {
 	case e.Stamp == now && (e.State != "" || e.User > 0):
@@ -141,25 +135,10 @@ func (w *Watch) End(ctx context.Context) ([]string, error) {
 		l := w.s.ledger(w.p)
 		for _, path := range changed {
 			w.s.note(w.p, l, path)
-			l.remember(path, w.before[path])
+			l.remember(path, w.before.at(path))
 		}
 		return w.s.saveLedger(w.p, l)
 	})
-}
-
-// changed lists the paths that look different from before, those that are gone included.
-func (now looks) changed(before looks) (paths []string) {
-	for path, st := range now {
-		if before[path] != st {
-			paths = append(paths, path)
-		}
-	}
-	for path := range before {
-		if _, ok := now[path]; !ok {
-			paths = append(paths, path)
-		}
-	}
-	return paths
 }
 
 // turns remembers of which directories a turn has its picture already.
