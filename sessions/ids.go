@@ -30,3 +30,10 @@ func NewID(now time.Time) ID {
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
 	return ID(now.UTC().Format("20060102_150405") + "_" + hex.EncodeToString(b[:]))
 }
+
+// NewJobID returns a new job's id: 12 random lower-case hex digits.
+func NewJobID() JobID {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return JobID(hex.EncodeToString(b[:]))
+}

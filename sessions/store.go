@@ -68,6 +68,8 @@ type Store interface {
 
 // View reads.
 type View interface {
+	Jobs
+
 	// Route returns the key's current session and options; ErrNotFound before its first one.
 	Route(key Key) (Route, error)
 	// Session returns one session; ErrNotFound.
@@ -114,6 +116,7 @@ type View interface {
 // Tx reads and writes.
 type Tx interface {
 	View
+	JobsTx
 
 	// PutInbox keeps an event. duplicate is true, with the first row's id, when (platform, account, event
 	// id) is known; then nothing changes. A row in state dropped keeps no content: only ids and Reason.

@@ -125,7 +125,7 @@ func TestStore_Open_NewerOrForeignFile(t *testing.T) {
 		return path
 	}
 	_, err := Open(t.Context(), Options{Path: make("PRAGMA user_version = 99")})
-	require.ErrorContains(t, err, "schema version 99 and this program knows up to 2")
+	require.ErrorContains(t, err, fmt.Sprintf("schema version 99 and this program knows up to %d", schemaVersion))
 	_, err = Open(t.Context(), Options{Path: make("CREATE TABLE songs (id)")})
 	require.ErrorContains(t, err, "another program")
 }

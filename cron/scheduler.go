@@ -1,0 +1,322 @@
+package cron
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"herald/sessions"
+)
+
+const (
+	// longestSleep is how long the scheduler trusts its timer: after a change of the machine's clock, or a sleep of the
+	// machine, it is wrong for no longer than this.
+	longestSleep = 30 * time.Second
+	// scanBatch is how many due jobs are read at once.
+	scanBatch = 500
+	// onTime is how late a run may be and still count as on time (spec A4.15).
+	onTime = 300 * time.Second
+	// minGrace and maxGrace bound half the period of a schedule, the time in which a late slot is still itself.
+	minGrace = 120 * time.Second
+	maxGrace = 2 * time.Hour
+	// maxCounted bounds how many missed slots are counted one by one.
+	maxCounted = 10_000
+)
+
+// ErrTaken is what Claim returns when the slot has been claimed before: nothing of the work may be kept.
+var ErrTaken = errors.New("the slot is taken")
+
+// Start is the work of a slot. The function must run Claim in the transaction that makes the work durable, and keep
+// nothing when Claim fails. Once it is committed the slot is the caller's: it must call Scheduler.End exactly once, in
+// this process or, for work that outlives it, in a later one.
+type Start struct {
+	Job   Job
+	Run   sessions.Run // its ID is set by Claim
+	Claim func(tx sessions.Tx) (sessions.Run, error)
+}
+
+// Options are what a Scheduler works with.
+type Options struct {
+	Store sessions.Store
+	// Zone is the zone of the jobs' clocks, CatchUp whether a slot is run that was missed by more than its grace. Both are
+	// asked each time.
+	Zone    func() *time.Location
+	CatchUp func() bool
+	// Start begins the work of a slot and returns soon. An error other than ErrTaken leaves the slot unclaimed; it is tried
+	// again at the next look.
+	Start func(ctx context.Context, s Start) error
+	// Alive reports whether the work of a run that an earlier process has claimed still goes on.
+	Alive func(run sessions.Run) bool
+	Now   func() time.Time
+	Log   zerolog.Logger
+}
+
+// Scheduler gives the slots of all jobs to their work, each once.
+type Scheduler struct {
+	o    Options
+	poke chan struct{}
+	mu   sync.Mutex // one look at a time
+}
+
+// New returns a scheduler; Run makes it work.
+func New(o Options) *Scheduler {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Scheduler{o: o, poke: make(chan struct{}, 1)}
+}
+
+// Run works until ctx ends: it ends what an earlier process left, and then looks for due slots when the next one is due,
+// after Poke, and every half minute.
+func (s *Scheduler) Run(ctx context.Context) error {
+	if err := s.recover(ctx); err != nil {
+		return err
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.poke:
+		case <-timer.C:
+		}
+		next, err := s.Look(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.o.Log.Error().Err(err).Msg("cron: due jobs could not be looked for; it is tried again")
+		}
+		timer.Reset(s.sleep(next))
+	}
+}
+
+func (s *Scheduler) sleep(next time.Time) time.Duration {
+	if next.IsZero() {
+		return longestSleep
+	}
+	return min(max(next.Sub(s.o.Now()), 0), longestSleep)
+}
+
+// Poke makes the scheduler look at once: a job was made or changed.
+func (s *Scheduler) Poke() {
+	select {
+	case s.poke <- struct{}{}:
+	default:
+	}
+}
+
+// recover ends the runs of an earlier process whose work does not go on.
+func (s *Scheduler) recover(ctx context.Context) error {
+	var open []sessions.Run
+	err := s.o.Store.View(ctx, func(v sessions.View) (err error) {
+		open, err = v.Runs(sessions.RunQuery{State: sessions.RunClaimed, Limit: 1 << 30})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cron: %w", err)
+	}
+	for _, run := range open {
+		if s.o.Alive != nil && s.o.Alive(run) {
+			continue
+		}
+		s.o.Log.Warn().Str("job", string(run.Job)).Time("slot", run.Slot).Msg("cron: a run was cut off by a restart")
+		if err := s.End(ctx, run.ID, sessions.RunFailed, "a restart cut it off", nil); err != nil && !errors.Is(err, sessions.ErrConflict) {
+			return err
+		}
+	}
+	return nil
+}
+
+// End gives a run its end, and notes it with its job. ErrConflict when it has one already.
+func (s *Scheduler) End(ctx context.Context, id sessions.RunID, state sessions.RunState, reason string, result json.RawMessage) error {
+	return s.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return s.EndIn(tx, id, state, reason, result) })
+}
+
+// EndIn is End inside the caller's transaction.
+func (s *Scheduler) EndIn(tx sessions.Tx, id sessions.RunID, state sessions.RunState, reason string, result json.RawMessage) error {
+	run, err := tx.Run(id)
+	if err != nil {
+		return err
+	}
+	if err := tx.EndRun(id, state, reason, result, s.o.Now()); err != nil {
+		return err
+	}
+	run.State, run.Reason = state, reason
+	return s.note(tx, run)
+}
+
+// note writes the end of a run into its job.
+func (s *Scheduler) note(tx sessions.Tx, run sessions.Run) error {
+	row, err := tx.Job(run.Job)
+	if err != nil {
+		return err
+	}
+	job, err := FromRow(row)
+	if err != nil {
+		return nil // a job that can't be read was put aside, with its reason
+	}
+	job.LastEnd, job.LastSlot, job.LastReason = run.State, run.Until, run.Reason
+	switch run.State {
+	case sessions.RunRan:
+		job.Streak = 0
+	case sessions.RunFailed:
+		job.Streak++
+	}
+	return s.put(tx, &job)
+}
+
+func (s *Scheduler) put(tx sessions.Tx, job *Job) error {
+	job.Updated = s.o.Now().UTC()
+	row, err := job.Row()
+	if err != nil {
+		return err
+	}
+	return tx.PutJob(row)
+}
+
+// Look gives every due slot to its work and returns when the next one is due; zero when nothing is planned.
+func (s *Scheduler) Look(ctx context.Context) (next time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.o.Now()
+	var failed []error
+	tried := map[JobID]bool{}
+	for ctx.Err() == nil {
+		var due []sessions.Job
+		err := s.o.Store.View(ctx, func(v sessions.View) (err error) {
+			due, err = v.JobsDue(now, scanBatch+len(tried))
+			return err
+		})
+		if err != nil {
+			return time.Time{}, err
+		}
+		fresh := 0
+		for _, row := range due {
+			if tried[row.ID] {
+				continue // it could not be begun a moment ago
+			}
+			tried[row.ID] = true
+			fresh++
+			if err := s.due(ctx, row, now); err != nil {
+				failed = append(failed, fmt.Errorf("job %s %q: %w", row.ID, row.Name, err))
+			}
+		}
+		if fresh == 0 {
+			break
+		}
+	}
+	err = s.o.Store.View(ctx, func(v sessions.View) (err error) {
+		next, err = v.NextJob()
+		return err
+	})
+	if len(failed) > 0 && !next.After(now) {
+		next = now.Add(time.Second) // what failed is tried again, but not in a hot loop
+	}
+	return next, errors.Join(append(failed, err)...)
+}
+
+// due decides about the slots of one job up to now.
+func (s *Scheduler) due(ctx context.Context, row sessions.Job, now time.Time) error {
+	job, err := FromRow(row)
+	if err != nil {
+		return s.putAside(ctx, row, err)
+	}
+	zone := s.o.Zone()
+	lot := job.lot(now, zone)
+	run := sessions.Run{Job: job.ID, Slot: lot.last, Kind: kindOf(now.Sub(lot.last), lot.grace)}
+	switch late := now.Sub(lot.last); {
+	case job.Plan.Schedule.Kind == Once && late > OnceGrace:
+		run.State, run.Reason = sessions.RunMissed, fmt.Sprintf("nobody was there at %s", lot.last.Format(time.RFC3339))
+	case late > lot.grace && !s.o.CatchUp():
+		run.State, run.Reason = sessions.RunSkipped, "it was missed, and cron.catch_up_missed is off"
+	default:
+		start := Start{Job: job, Run: run}
+		start.Claim = func(tx sessions.Tx) (sessions.Run, error) { return s.claim(tx, job.ID, run, lot, now, zone) }
+		err := s.o.Start(ctx, start)
+		if errors.Is(err, ErrTaken) {
+			return nil
+		}
+		if errors.Is(err, errBusy) {
+			run.State, run.Reason = sessions.RunSkipped, errBusy.Error()
+			break
+		}
+		return err
+	}
+	err = s.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
+		_, err := s.claim(tx, job.ID, run, lot, now, zone)
+		return err
+	})
+	if errors.Is(err, ErrTaken) {
+		return nil
+	}
+	return err
+}
+
+// errBusy: the run before still goes on.
+var errBusy = errors.New("the run before it still went on")
+
+// claim takes the newest due slot of a job, ends the older ones as missed, and moves the job on.
+func (s *Scheduler) claim(tx sessions.Tx, id JobID, run sessions.Run, lot lot, now time.Time, zone *time.Location) (sessions.Run, error) {
+	row, err := tx.Job(id)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return run, ErrTaken // removed meanwhile
+	}
+	if err != nil {
+		return run, err
+	}
+	job, err := FromRow(row)
+	if err != nil || !job.Next.Equal(lot.first) {
+		return run, ErrTaken // changed meanwhile
+	}
+	if run.State == "" {
+		open, err := tx.Runs(sessions.RunQuery{Job: id, State: sessions.RunClaimed, Limit: 1})
+		if err != nil {
+			return run, err
+		}
+		if len(open) > 0 {
+			return run, errBusy
+		}
+		job.Started++
+	}
+	if lot.missed > 0 {
+		missed := sessions.Run{Job: id, Slot: lot.first, Until: lot.before, Slots: lot.missed, Kind: sessions.RunLate, State: sessions.RunMissed,
+			Reason: "nobody was there", Began: now}
+		if claimed, err := tx.ClaimRun(&missed, time.Time{}); err != nil || !claimed {
+			return run, errors.Join(err, taken(claimed))
+		}
+	}
+	run.Began = now
+	if claimed, err := tx.ClaimRun(&run, time.Time{}); err != nil || !claimed {
+		return run, errors.Join(err, taken(claimed))
+	}
+	job.Next, job.Done = job.after(lot.last, now, zone)
+	if run.State.Ended() && run.State != "" {
+		job.LastEnd, job.LastSlot, job.LastReason = run.State, run.Slot, run.Reason
+	}
+	return run, s.put(tx, &job)
+}
+
+func taken(claimed bool) error {
+	if claimed {
+		return nil
+	}
+	return ErrTaken
+}
+
+// putAside takes the slots from a job that can't be read, and says so where people look.
+func (s *Scheduler) putAside(ctx context.Context, row sessions.Job, why error) error {
+	s.o.Log.Error().Err(why).Str("job", string(row.ID)).Msg("cron: a job can't be read; it has no runs until it is mended or made anew")
+	progress, err := json.Marshal(Progress{Broken: why.Error()})
+	if err != nil {
+		return err
+	}
+	row.Next, row.Progress, row.Updated = time.Time{}, progress, s.o.Now().UTC()
+	if !json.Valid(row.Spec) {
+		row.Spec = json.RawMessage(`{}`)
+	}
+	return s.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return tx.PutJob(row) })
+}
