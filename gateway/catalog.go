@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +16,6 @@ import (
 	"herald/tools/clarify"
 	"herald/tools/files"
 	"herald/tools/memory"
-	"herald/tools/sandbox"
 	"herald/tools/sessionsearch"
 	"herald/tools/terminal"
 	"herald/tools/todo"
@@ -48,26 +44,12 @@ func (a *asker) Ask(ctx context.Context, call tools.Call, question string, choic
 // buildTools makes the environment and registers every tool.
 func (g *Gateway) buildTools() error {
 	cfg := g.cfg()
-	dir, err := g.workspace()
-	if err != nil {
-		return err
-	}
-	if b := cfg.Terminal.Backend; b != "auto" && b != "local" {
-		return fmt.Errorf("terminal.backend %q: commands can run on this machine only; want auto or local", b)
-	}
-	home, err := g.commandHome()
-	if err != nil {
-		return err
-	}
-	secrets := secretNames(os.Environ())
-	g.env, err = sandbox.NewLocal(sandbox.LocalOptions{Dir: dir, Home: home, SpillDir: filepath.Join(g.opt.Paths.Cache, "terminal-output"),
-		Passthrough: cfg.Terminal.EnvPassthrough, Deny: secrets, Shell: cfg.Terminal.Shell, Window: cfg.Tools.Output.MaxBytes, Now: g.now})
-	if err != nil {
+	if err := g.openSandboxes(); err != nil {
 		return err
 	}
 	g.catalog = &catalog{g: g, registry: tools.NewRegistry(tools.RegistryOptions{Clock: g.now, Log: g.log}), asker: &asker{},
 		results: tools.NewResultStore(g.opt.Paths.Spill, tools.ResultOptions{Clock: g.now, Preview: onOff(cfg.Tools.Output.PreviewChars > 0, cfg.Tools.Output.PreviewChars)}), memo: map[string][]model.ToolDef{}}
-	environment := func(tools.Caller) (sandbox.Environment, error) { return g.env, nil }
+	environment := g.sandboxes.environment
 	var all []tools.Tool
 	g.catalog.files = files.New(files.Deps{Environment: environment, Home: g.opt.Paths.Home, Root: g.opt.Paths.Home, SafeRoots: cfg.Security.WriteRoots, Now: g.now})
 	all = append(all, g.catalog.files.Tools()...)
@@ -80,22 +62,9 @@ func (g *Gateway) buildTools() error {
 	}
 	var errs []error
 	for _, t := range all {
-		errs = append(errs, g.catalog.registry.Register(t))
+		errs = append(errs, g.catalog.registry.Register(g.sandboxes.deciding(t)))
 	}
 	return errors.Join(errs...)
-}
-
-// commandHome is what commands see as HOME; "" is the user's own (terminal.home_mode).
-func (g *Gateway) commandHome() (string, error) {
-	switch mode := g.cfg().Terminal.HomeMode; {
-	case mode == "real", mode == "auto" && g.opt.Profile == config.DefaultProfile:
-		return "", nil
-	}
-	dir := filepath.Join(g.opt.Paths.Home, "home")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("the home of commands: %w (make it writable, or set terminal.home_mode to real)", err)
-	}
-	return dir, nil
 }
 
 // onOff is a limit, or -1 where there is nothing to limit.
@@ -117,7 +86,7 @@ func (g *Gateway) toolRedactor() tools.Redactor {
 // bus makes the dispatch bus over the registry.
 func (c *catalog) bus(journal tools.Journal) *tools.Bus {
 	cfg := c.g.cfg()
-	bus := tools.NewBus(tools.Options{Registry: c.registry, Journal: journal, Checkpointer: c.g.checkpoints, Redactor: c.g.toolRedactor(), Results: c.results, Clock: c.g.now,
+	bus := tools.NewBus(tools.Options{Registry: c.registry, Journal: journal, Checkpointer: decidingFor{c.g.sandboxes, c.g.checkpoints}, Redactor: c.g.toolRedactor(), Results: c.results, Clock: c.g.now,
 		Log: c.g.log, DefaultTimeout: cfg.Tools.Timeouts.Sequential, BatchTimeout: cfg.Tools.Timeouts.Batch, Grace: cfg.Agent.InterruptGrace,
 		MaxResult: cfg.Tools.Output.MaxChars, BatchMax: cfg.Tools.Output.TurnMaxChars})
 	bus.Subscribe(c.g.metrics.Tool)

@@ -190,13 +190,13 @@ func (g *Gateway) dir(s sessions.Session) string {
 	if dir, ok := g.env.Dir(string(s.ID)); ok {
 		return dir
 	}
-	return g.cfg().WorkDir(g.opt.Paths)
+	return g.workDir()
 }
 
 // prompt builds the system prompt of a new session.
 func (g *Gateway) prompt(_ context.Context, s sessions.Session, names []string, m model.Info) string {
 	in := agent.PromptInput{Session: s, Tools: names, Model: m, Now: g.now(), Instructions: g.cfg().Agent.Instructions,
-		Dir: g.cfg().WorkDir(g.opt.Paths), HidePeople: g.cfg().Privacy.RedactPII}
+		Dir: g.workDir(), HidePeople: g.cfg().Privacy.RedactPII}
 	if soul, err := os.ReadFile(filepath.Join(g.opt.Paths.Home, "SOUL.md")); err == nil && len(soul) < 64<<10 {
 		in.Identity = string(soul)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -62,7 +61,8 @@ type Gateway struct {
 	metrics *admin.Metrics
 
 	store       *sqlite.Store
-	env         sandbox.Environment
+	sandboxes   *sandboxes
+	env         sandbox.Environment // the profile's own place
 	bus         *tools.Bus
 	catalog     *catalog
 	toolLog     *toolLog
@@ -316,8 +316,10 @@ func (g *Gateway) close() {
 	if g.toolLog != nil {
 		g.toolLog.close()
 	}
-	if g.env != nil {
-		_ = g.env.Close()
+	if g.sandboxes != nil {
+		if err := g.sandboxes.close(); err != nil {
+			g.log.Warn().Err(err).Msg("the place where commands run did not close cleanly")
+		}
 	}
 	if g.checkpoints.store != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), checkpointGrace)
@@ -338,13 +340,4 @@ func (g *Gateway) close() {
 		}
 		g.store = nil
 	}
-}
-
-// workspace makes the directory where the agent works.
-func (g *Gateway) workspace() (string, error) {
-	dir := g.cfg().WorkDir(g.opt.Paths)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("terminal.cwd %q: %w (set terminal.cwd to a directory that can be written)", dir, err)
-	}
-	return filepath.Clean(dir), nil
 }

@@ -79,6 +79,7 @@ func build(t *testing.T, script *modeltest.Script) *house {
 		"HERALD_TELEGRAM_ALLOW_FROM=*", "HERALD_TELEGRAM_RATE_LIMIT=off", "OPENAI_API_KEY=sk-house-tests-0123456789", "OPENAI_BASE_URL=" + h.api.OpenAI(),
 		"HERALD_MODEL=house-model", "HERALD_GATEWAY_LOCK_DIR=" + h.home + "/locks"}
 	h.set["http.listen"] = "127.0.0.1:0"
+	h.set["terminal.backend"] = "local" // a container only where a test asks for one
 	h.set["agent.restart_drain_timeout"] = "2s"
 	t.Cleanup(func() {
 		h.halt()

@@ -37,6 +37,7 @@ var layers = map[string][]string{
 	"sessions/sqlite":    {"sessions", "platforms"},
 	"cron":               {"sessions", "platforms"},
 	"tools":              {},
+	"deploy":             {},
 	"locales":            {},
 }
 

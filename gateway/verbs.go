@@ -17,20 +17,23 @@ import (
 
 // StatusReply is what the status verb returns.
 type StatusReply struct {
-	Version  string          `json:"version"`
-	PID      int             `json:"pid"`
-	Home     string          `json:"home"`
-	Profile  string          `json:"profile"`
-	URL      string          `json:"url"`
-	Model    string          `json:"model"`
-	Because  string          `json:"because"`
-	Started  time.Time       `json:"started"`
-	Health   admin.Health    `json:"health"`
-	Running  int             `json:"running"`
-	Queued   int             `json:"queued"`
-	Waiting  int             `json:"outbox_waiting"`
-	Counts   sessions.Counts `json:"counts"`
-	Draining bool            `json:"draining"`
+	Version string `json:"version"`
+	PID     int    `json:"pid"`
+	Home    string `json:"home"`
+	Profile string `json:"profile"`
+	URL     string `json:"url"`
+	Model   string `json:"model"`
+	Because string `json:"because"`
+	// Sandbox is where commands run, and SandboxBecause why.
+	Sandbox        string          `json:"sandbox"`
+	SandboxBecause string          `json:"sandbox_because"`
+	Started        time.Time       `json:"started"`
+	Health         admin.Health    `json:"health"`
+	Running        int             `json:"running"`
+	Queued         int             `json:"queued"`
+	Waiting        int             `json:"outbox_waiting"`
+	Counts         sessions.Counts `json:"counts"`
+	Draining       bool            `json:"draining"`
 }
 
 // SendArgs asks to send a message to a chat.
@@ -74,6 +77,8 @@ func (g *Gateway) statusReply(ctx context.Context) (StatusReply, error) {
 	r := StatusReply{Version: g.opt.Version, PID: os.Getpid(), Home: g.opt.Paths.Home, Profile: g.opt.Profile, URL: g.URL(),
 		Model: g.models.Current("").String(), Because: g.models.reason(), Started: g.started, Health: g.health(), Running: stats.Running,
 		Queued: stats.Queued, Waiting: g.worker.Depth(), Draining: stats.Draining}
+	where := g.sandboxes.choice()
+	r.Sandbox, r.SandboxBecause = where.Backend, g.opt.Redactor.String(where.Reason)
 	err := g.store.View(ctx, func(v sessions.View) (err error) {
 		r.Counts, err = v.Counts()
 		return err

@@ -61,6 +61,7 @@ func printStatus(w io.Writer, r gateway.StatusReply) {
 	fmt.Fprintf(w, "  home      %s (profile %s)\n", r.Home, r.Profile)
 	fmt.Fprintf(w, "  browser   %s\n", r.URL)
 	fmt.Fprintf(w, "  model     %s\n", r.Model)
+	fmt.Fprintf(w, "  commands  %s (%s)\n", r.Sandbox, r.SandboxBecause)
 	fmt.Fprintf(w, "  turns     %d running, %d messages waiting, %d undelivered\n", r.Running, r.Queued, r.Waiting)
 	fmt.Fprintf(w, "  store     %d sessions, %d messages, %.1f MiB", r.Counts.Sessions, r.Counts.Messages, float64(r.Counts.Bytes)/(1<<20))
 	if n := r.Counts.OutboxUnknown; n > 0 {

@@ -68,7 +68,7 @@ func newStage(line, logPath string, limit time.Duration) (*stage, error) {
 		return nil, err
 	}
 	s.daemon = &child{line: line, log: log, env: append(ownEnv(os.Environ()),
-		"HERALD_HOME="+filepath.Join(home, "herald"), "HERALD_GATEWAY_LOCK_DIR="+filepath.Join(home, "locks"), "HERALD_HTTP_LISTEN="+s.listen,
+		"HERALD_HOME="+filepath.Join(home, "herald"), "HERALD_TERMINAL_BACKEND=local", "HERALD_GATEWAY_LOCK_DIR="+filepath.Join(home, "locks"), "HERALD_HTTP_LISTEN="+s.listen,
 		"TELEGRAM_BOT_TOKEN="+botToken, "HERALD_TELEGRAM_BASE_URL=http://"+l.Addr().String(), "HERALD_TELEGRAM_ALLOW_FROM=*", "HERALD_TELEGRAM_RATE_LIMIT=off",
 		"OPENAI_API_KEY=sk-benchmark-0123456789", "OPENAI_BASE_URL="+s.api.OpenAI(), "HERALD_MODEL=bench-model")}
 	return s, nil

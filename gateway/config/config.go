@@ -67,16 +67,6 @@ type Memory struct {
 	NudgeInterval      int  `yaml:"nudge_interval" default:"10" min:"0" max:"10000" doc:"messages of people between two reminders to save; 0: never" reload:"live"`
 }
 
-// Terminal is spec gateway 6.4 as far as the local environment goes.
-type Terminal struct {
-	Backend        string        `yaml:"backend" default:"auto" oneof:"auto,local" doc:"where commands run: on this machine"`
-	Cwd            string        `yaml:"cwd" default:"workspace" check:"text" doc:"working directory; a relative one is below the home"`
-	Timeout        time.Duration `yaml:"timeout" default:"180s" min:"1s" max:"24h" doc:"time limit of a foreground command that names none; one may ask for this or 10m, whichever is longer"`
-	EnvPassthrough []string      `yaml:"env_passthrough" check:"envname" doc:"names of variables that commands may see although they look like secrets"`
-	HomeMode       string        `yaml:"home_mode" default:"auto" oneof:"auto,real,profile" doc:"which HOME commands see: the real one, one of their own below the profile, or auto: the real one in the default profile and an own one in the others"`
-	Shell          string        `yaml:"shell" check:"text" doc:"the shell, by name or path: one that speaks as sh does; unset: bash where it is installed, else sh"`
-}
-
 // Tools is which tools a session has, and the limits of their results.
 type Tools struct {
 	Toolsets   []string            `yaml:"toolsets" doc:"toolsets offered to the agent; empty: the platform's default"`

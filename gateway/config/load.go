@@ -53,6 +53,7 @@ func Load(src Source) (*Config, *Report, error) {
 	}
 	expandHome(root, d.config, home)
 	c.validate(r)
+	c.spareOthers(r)
 	return c, r, r.Err()
 }
 

@@ -210,6 +210,13 @@ func (d *Docker) Rename(ctx context.Context, from, to string) error {
 	return d.attempt(ctx, func() error { return d.remote.Rename(ctx, from, to) })
 }
 
+// Busy reports whether a command runs, also in the background.
+func (d *Docker) Busy() bool {
+	d.remote.mu.Lock()
+	defer d.remote.mu.Unlock()
+	return len(d.remote.running) > 0
+}
+
 // Reap removes containers of the profile that ended longer ago than age; 0 takes ten minutes. It returns how many.
 func (d *Docker) Reap(ctx context.Context, age time.Duration) (int, error) {
 	e, err := d.place.theEngine(ctx)

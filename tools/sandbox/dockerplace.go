@@ -26,6 +26,9 @@ const (
 	stopGrace  = 10                // seconds between TERM and KILL
 )
 
+// lockName is the file by which two processes keep from making the same container at once.
+const lockName = "container.lock"
+
 // dockerPlace owns the container of one key: it finds or makes it when a program wants to run, and again when it was
 // lost. It is safe for concurrent use.
 type dockerPlace struct {
@@ -230,7 +233,7 @@ func (p *dockerPlace) lock(ctx context.Context) (unlock func(), err error) {
 	if err := p.opts.makeDirs(); err != nil {
 		return nil, err
 	}
-	f := flock.New(filepath.Join(p.opts.filesDir(), "container.lock"))
+	f := flock.New(filepath.Join(p.opts.filesDir(), lockName))
 	ctx, cancel := context.WithTimeout(ctx, imageWait+createWait)
 	defer cancel()
 	if _, err := f.TryLockContext(ctx, 50*time.Millisecond); err != nil {

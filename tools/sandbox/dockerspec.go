@@ -159,6 +159,13 @@ func (o DockerOptions) makeDirs() error {
 	return nil
 }
 
+// unmakeDirs takes back the directories of a container that never came to be. What holds a file stays.
+func (o DockerOptions) unmakeDirs() {
+	for _, name := range []string{"home", "workspace", lockName, ""} {
+		_ = os.Remove(filepath.Join(o.filesDir(), name))
+	}
+}
+
 // planned are the mounts that a container made from these options has.
 func (o DockerOptions) planned() (Mounts, error) {
 	var table []Mount

@@ -113,7 +113,7 @@ func newWorld(t testing.TB, set map[string]string, plan ...string) *world {
 	}
 	listen := fmt.Sprintf("127.0.0.1:%d", port)
 	w.web = "http://" + listen
-	w.env = []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "HERALD_HOME=" + w.home, "HERALD_GATEWAY_LOCK_DIR=" + filepath.Join(w.home, "locks"),
+	w.env = []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "HERALD_HOME=" + w.home, "HERALD_TERMINAL_BACKEND=local", "HERALD_GATEWAY_LOCK_DIR=" + filepath.Join(w.home, "locks"),
 		"TELEGRAM_BOT_TOKEN=" + botToken, "HERALD_TELEGRAM_BASE_URL=" + base, "HERALD_TELEGRAM_ALLOW_FROM=*", "HERALD_TELEGRAM_RATE_LIMIT=off",
 		"OPENAI_API_KEY=sk-crash-tests-0123456789", "OPENAI_BASE_URL=" + w.brain.server.URL + "/v1", "HERALD_MODEL=crash-model",
 		"GORACE=halt_on_error=0", "GOMAXPROCS=2"}

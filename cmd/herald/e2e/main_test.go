@@ -63,7 +63,7 @@ func newPlace(t *testing.T) *place {
 	home := filepath.Join(t.TempDir(), "home")
 	return &place{t: t, home: home, env: []string{
 		"HOME=" + filepath.Dir(home), "HERALD_HOME=" + home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TMPDIR=" + os.TempDir(),
-		"HERALD_GATEWAY_LOCK_DIR=" + filepath.Join(filepath.Dir(home), "locks"),
+		"HERALD_TERMINAL_BACKEND=local", "HERALD_GATEWAY_LOCK_DIR=" + filepath.Join(filepath.Dir(home), "locks"),
 		"OLLAMA_HOST=http://127.0.0.1:1", // nothing answers there: the demo model is picked everywhere
 	}}
 }

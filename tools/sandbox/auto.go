@@ -1,0 +1,294 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+
+	"github.com/rs/zerolog"
+)
+
+// Choice is where commands run and why.
+type Choice struct {
+	// Backend is "local", "docker" or "ssh"; "auto" before the first command decided.
+	Backend string
+	// Reason is a sentence for people.
+	Reason string
+}
+
+// AutoOptions configure an environment that decides by itself where commands run.
+type AutoOptions struct {
+	// Local is used where no container engine answers. It is closed when a container is used.
+	Local Environment
+	// Docker is used where an engine answers and the image is there or can be made.
+	Docker DockerOptions
+	Log    zerolog.Logger
+}
+
+// Auto is an environment that the first command decides on: a container where an engine answers and the image is there
+// or can be made, else this machine. The decision holds until the process ends. A profile whose files are in a container
+// already never runs anywhere else: when its engine does not answer, commands fail with ErrUnavailable. It is safe for
+// concurrent use.
+type Auto struct {
+	opts     AutoOptions
+	docker   *Docker
+	ctx      context.Context // ends with Close
+	cancel   context.CancelFunc
+	routines sync.WaitGroup
+
+	mu       sync.Mutex
+	chosen   Environment
+	choice   Choice
+	deciding *making
+	closed   bool
+}
+
+// NewAuto checks the options. Nothing is asked before the first command.
+func NewAuto(o AutoOptions) (*Auto, error) {
+	d, err := NewDocker(o.Docker)
+	if err != nil {
+		return nil, err
+	}
+	a := &Auto{opts: o, docker: d, choice: Choice{"auto", "the first command decides"}}
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	return a, nil
+}
+
+// Choice returns what was decided. It does not wait.
+func (a *Auto) Choice() Choice {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.choice
+}
+
+// Decide returns the environment that commands run in, and decides on it where that was not done. progress, which may be
+// nil, receives lines while an image is made. A ctx that ends does not end the decision: the next caller finds it further
+// on.
+func (a *Auto) Decide(ctx context.Context, progress func(string)) (Environment, error) {
+	a.mu.Lock()
+	if a.closed {
+		a.mu.Unlock()
+		return nil, errClosed
+	}
+	if env := a.chosen; env != nil {
+		a.mu.Unlock()
+		return env, nil
+	}
+	m := a.deciding
+	if m == nil {
+		m = &making{done: make(chan struct{})}
+		a.deciding = m
+		a.routines.Go(func() { a.decide(m) })
+	}
+	a.mu.Unlock()
+	if err := wait(ctx, m, progress); err != nil {
+		return nil, err
+	}
+	return a.now(), nil
+}
+
+// decide is one attempt. An error is one that leaves it open.
+func (a *Auto) decide(m *making) {
+	env, choice, err := a.look(m)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.deciding, m.err = nil, err
+	switch {
+	case err != nil:
+		a.choice.Reason = err.Error()
+	case env == a.opts.Local:
+		a.chosen, a.choice = env, choice
+	default:
+		a.chosen, a.choice = env, choice
+		local := a.opts.Local
+		a.routines.Go(func() { _ = local.Close() })
+	}
+	if err == nil {
+		a.opts.Log.Info().Str("backend", choice.Backend).Str("because", choice.Reason).Msg("sandbox: where commands run is decided")
+	}
+	close(m.done)
+}
+
+// look finds out where commands can run.
+func (a *Auto) look(m *making) (Environment, Choice, error) {
+	used := a.opts.Docker.Request.Persistent && Used(a.opts.Docker.Dir, a.docker.opts.Request)
+	e, err := a.docker.place.theEngine(a.ctx)
+	if err != nil {
+		return a.without(used, "no container engine answers", err)
+	}
+	l := lifecycle{opts: a.docker.opts, engine: e, tell: m.tell}
+	if _, err := l.image(a.ctx); err != nil {
+		return a.without(used, "there is no image for a container", err)
+	}
+	if a.docker.opts.Request.Persistent {
+		if _, _, err := a.docker.place.ready(a.ctx, m.tell); err != nil {
+			if !used {
+				a.docker.opts.unmakeDirs()
+			}
+			return a.without(used, "the container engine answers, but makes no container", err)
+		}
+	}
+	i := e.info()
+	return a.docker, Choice{"docker", fmt.Sprintf("%s %s answers at %s", i.Name, i.Version, i.Address)}, nil
+}
+
+// without decides for this machine where that is allowed.
+func (a *Auto) without(used bool, what string, err error) (Environment, Choice, error) {
+	switch {
+	case a.ctx.Err() != nil:
+		return nil, Choice{}, errClosed
+	case used:
+		return nil, Choice{}, fmt.Errorf("%w: the files of this profile are in a container, and %s: %w; to run commands on this machine all the same, set terminal.backend to local", ErrUnavailable, what, err)
+	}
+	a.opts.Log.Debug().Err(err).Msg("sandbox: no container")
+	return a.opts.Local, Choice{"local", what}, nil
+}
+
+// now is the environment as far as it is decided; before that the one on this machine stands in for what needs no
+// command.
+func (a *Auto) now() Environment {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.chosen != nil {
+		return a.chosen
+	}
+	return a.opts.Local
+}
+
+// Backend is "auto" before the decision, then that of the environment.
+func (a *Auto) Backend() string { return a.Choice().Backend }
+
+// Home is that of the environment; before the decision the one on this machine.
+func (a *Auto) Home() string { return a.now().Home() }
+
+// Dir is that of the environment; before the decision where it would be on this machine.
+func (a *Auto) Dir(session string) (string, bool) { return a.now().Dir(session) }
+
+// Forget implements Environment.
+func (a *Auto) Forget(session string) { a.now().Forget(session) }
+
+// HostPath implements Hosted.
+func (a *Auto) HostPath(path string) (host string, ok bool) {
+	if h, is := a.now().(Hosted); is {
+		return h.HostPath(path)
+	}
+	return "", false
+}
+
+// Exec implements Environment.
+func (a *Auto) Exec(ctx context.Context, c Command) (Result, error) {
+	var progress func(string)
+	if c.Output != nil {
+		progress = func(line string) { _, _ = io.WriteString(c.Output, line+"\n") }
+	}
+	env, err := a.Decide(ctx, progress)
+	switch {
+	case err == nil:
+		return env.Exec(ctx, c)
+	case ctx.Err() != nil:
+		return a.opts.Local.Exec(ctx, c) // it tells an interrupt as such and runs nothing
+	}
+	return Result{}, err
+}
+
+// Start implements Environment.
+func (a *Auto) Start(ctx context.Context, c Command) (Process, error) {
+	return decided(ctx, a, func(env Environment) (Process, error) { return env.Start(ctx, c) })
+}
+
+// Resume implements Environment.
+func (a *Auto) Resume(ctx context.Context, ref Ref, c Command) (Process, error) {
+	return decided(ctx, a, func(env Environment) (Process, error) { return env.Resume(ctx, ref, c) })
+}
+
+// Kill implements Environment.
+func (a *Auto) Kill(ctx context.Context, p Process) error {
+	_, err := decided(ctx, a, func(env Environment) (struct{}, error) { return struct{}{}, env.Kill(ctx, p) })
+	return err
+}
+
+// decided does something in the environment that is decided on.
+func decided[T any](ctx context.Context, a *Auto, do func(Environment) (T, error)) (v T, err error) {
+	env, err := a.Decide(ctx, nil)
+	if err != nil {
+		return v, err
+	}
+	return do(env)
+}
+
+func (a *Auto) do(ctx context.Context, do func(Environment) error) error {
+	_, err := decided(ctx, a, func(env Environment) (struct{}, error) { return struct{}{}, do(env) })
+	return err
+}
+
+// Stat implements Files.
+func (a *Auto) Stat(ctx context.Context, path string) (FileInfo, error) {
+	return decided(ctx, a, func(env Environment) (FileInfo, error) { return env.Stat(ctx, path) })
+}
+
+// Lstat implements Files.
+func (a *Auto) Lstat(ctx context.Context, path string) (FileInfo, error) {
+	return decided(ctx, a, func(env Environment) (FileInfo, error) { return env.Lstat(ctx, path) })
+}
+
+// RealPath implements Files.
+func (a *Auto) RealPath(ctx context.Context, path string) (string, error) {
+	return decided(ctx, a, func(env Environment) (string, error) { return env.RealPath(ctx, path) })
+}
+
+// List implements Files.
+func (a *Auto) List(ctx context.Context, dir string) ([]FileInfo, error) {
+	return decided(ctx, a, func(env Environment) ([]FileInfo, error) { return env.List(ctx, dir) })
+}
+
+// Open implements Files.
+func (a *Auto) Open(ctx context.Context, path string) (io.ReadCloser, error) {
+	return decided(ctx, a, func(env Environment) (io.ReadCloser, error) { return env.Open(ctx, path) })
+}
+
+// ReadFile implements Files.
+func (a *Auto) ReadFile(ctx context.Context, path string, max int64) ([]byte, error) {
+	return decided(ctx, a, func(env Environment) ([]byte, error) { return env.ReadFile(ctx, path, max) })
+}
+
+// WriteFile implements Files.
+func (a *Auto) WriteFile(ctx context.Context, path string, data []byte, mode fs.FileMode) error {
+	return a.do(ctx, func(env Environment) error { return env.WriteFile(ctx, path, data, mode) })
+}
+
+// MkdirAll implements Files.
+func (a *Auto) MkdirAll(ctx context.Context, dir string, mode fs.FileMode) error {
+	return a.do(ctx, func(env Environment) error { return env.MkdirAll(ctx, dir, mode) })
+}
+
+// Chmod implements Files.
+func (a *Auto) Chmod(ctx context.Context, path string, mode fs.FileMode) error {
+	return a.do(ctx, func(env Environment) error { return env.Chmod(ctx, path, mode) })
+}
+
+// Remove implements Files.
+func (a *Auto) Remove(ctx context.Context, path string) error {
+	return a.do(ctx, func(env Environment) error { return env.Remove(ctx, path) })
+}
+
+// Rename implements Files.
+func (a *Auto) Rename(ctx context.Context, from, to string) error {
+	return a.do(ctx, func(env Environment) error { return env.Rename(ctx, from, to) })
+}
+
+// Close closes both.
+func (a *Auto) Close() error {
+	a.mu.Lock()
+	if a.closed {
+		a.mu.Unlock()
+		return nil
+	}
+	a.closed = true
+	a.mu.Unlock()
+	a.cancel()
+	a.routines.Wait()
+	return errors.Join(a.opts.Local.Close(), a.docker.Close())
+}
