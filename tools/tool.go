@@ -19,6 +19,9 @@ type Caller struct {
 	Platform, Account, Chat, Thread, User string
 	// Source is who asks: "model", "command", "kernel", "subagent", "cron".
 	Source string
+	// Task is the id of the piece of work within the session that asks, "sa-…" for a subagent; empty in the
+	// conversation itself.
+	Task string
 	// Unattended is true when nobody can answer a question now (cron, webhook).
 	Unattended bool
 	// Tools is the set of names that the session may use; nil means all registered ones.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"herald/tools"
+	"herald/tools/process"
 	"herald/tools/sandbox"
 )
 
@@ -39,6 +40,8 @@ type Deps struct {
 	// 0 takes DefaultTimeout and MaxTimeout. The longest is never less than the first.
 	Timeout    time.Duration
 	MaxTimeout time.Duration
+	// Processes run commands in the background; nil: there is no background.
+	Processes *process.Processes
 	// Now is the clock of the progress throttle; nil takes time.Now.
 	Now func() time.Time
 }
@@ -47,6 +50,11 @@ type args struct {
 	Command string   `json:"command"`
 	Timeout *float64 `json:"timeout"` // seconds
 	Workdir string   `json:"workdir"`
+
+	Background bool     `json:"background"`
+	PTY        bool     `json:"pty"`
+	Notify     bool     `json:"notify_on_complete"`
+	Watch      []string `json:"watch_patterns"`
 }
 
 // result is what the model sees.
@@ -75,8 +83,8 @@ const schema = `{
   "type": "object",
   "properties": {
     "command": {"type": "string", "minLength": 1, "description": "Shell text for bash. Several lines, pipes and here documents are fine."},
-    "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": %v, "default": %v, "description": "Seconds after which the command and everything it started is killed."},
-    "workdir": {"type": "string", "description": "Directory for this command alone, absolute or relative to the session's. Without it the command runs where the last one ended."}
+    "timeout": {"type": "number", "exclusiveMinimum": 0, %s},
+    "workdir": {"type": "string", "description": "Directory for this command alone, absolute or relative to the session's. Without it the command runs where the last one ended."}%s
   },
   "required": ["command"],
   "additionalProperties": false
@@ -100,10 +108,9 @@ func New(d Deps) tools.Tool {
 		d.MaxTimeout = MaxTimeout
 	}
 	d.MaxTimeout = max(d.MaxTimeout, d.Timeout)
-	parameters := fmt.Sprintf(schema, d.MaxTimeout.Seconds(), d.Timeout.Seconds())
 	return tools.Tool{
 		Spec: tools.Spec{
-			Name: "terminal", Toolset: "terminal", Description: description, Parameters: json.RawMessage(parameters),
+			Name: "terminal", Toolset: "terminal", Description: description, Parameters: json.RawMessage(d.parameters()),
 			Parallel: tools.Sequential, ChangesFiles: true, Core: true, Timeout: -1, Emoji: "💻", Preview: "command",
 		},
 		Run: d.run,
@@ -115,12 +122,16 @@ func (d Deps) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return tools.Result{}, fmt.Errorf("arguments: %w", err)
 	}
-	limit := d.Timeout
-	if a.Timeout != nil {
-		if *a.Timeout <= 0 || *a.Timeout > d.MaxTimeout.Seconds() {
+	limit, promoted := d.Timeout, false
+	if a.Timeout != nil && !a.Background {
+		promoted = *a.Timeout > d.MaxTimeout.Seconds() && d.Processes != nil
+		if !promoted && (*a.Timeout <= 0 || *a.Timeout > d.MaxTimeout.Seconds()) {
 			return tools.Failure("timeout: %v is not allowed; give more than 0 and at most %v seconds", *a.Timeout, d.MaxTimeout.Seconds()), nil
 		}
-		limit = time.Duration(*a.Timeout * float64(time.Second))
+		limit = time.Duration(min(*a.Timeout, d.MaxTimeout.Seconds()) * float64(time.Second))
+	}
+	if why := a.wrong(promoted); why != "" {
+		return tools.Failure("%s", why), nil
 	}
 	env, err := d.Environment(call.Caller)
 	if err != nil {
@@ -140,6 +151,9 @@ func (d Deps) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 		r := tools.Failure("The command was not run: %s. This is never allowed, and no approval changes it; don't try it in another form.", why)
 		r.Exit, r.Summary = tools.ExitDenied, "refused: "+why
 		return r, nil
+	}
+	if a.Background || promoted {
+		return d.background(ctx, call, env, c, dir, a, promoted), nil
 	}
 	p := &progress{now: d.Now, began: d.Now(), show: func(line string) { tools.Progress(ctx, line) }}
 	c.Output = p
