@@ -53,7 +53,8 @@ func (g *Gateway) buildTools() error {
 	var all []tools.Tool
 	g.catalog.files = files.New(files.Deps{Environment: environment, Home: g.opt.Paths.Home, Root: g.opt.Paths.Home, SafeRoots: cfg.Security.WriteRoots, Now: g.now})
 	all = append(all, g.catalog.files.Tools()...)
-	all = append(all, terminal.New(terminal.Deps{Environment: environment, Protected: []string{g.opt.Paths.Home}, Timeout: cfg.Terminal.Timeout, Now: g.now}),
+	all = append(all, g.newProcesses(environment)...)
+	all = append(all, terminal.New(terminal.Deps{Environment: environment, Protected: []string{g.opt.Paths.Home}, Timeout: cfg.Terminal.Timeout, Processes: g.processes, Now: g.now}),
 		todo.New(todos{g}), clarify.New(g.catalog.asker), sessionsearch.New(sessionsearch.Options{Archive: searcher{g}, Direct: g.direct}))
 	if cfg.Memory.Enabled || cfg.Memory.UserProfileEnabled {
 		g.memory = newMemories(g, memory.Options{Dir: g.opt.Paths.Memory,

@@ -25,6 +25,7 @@ import (
 	"herald/sessions"
 	"herald/sessions/sqlite"
 	"herald/tools"
+	"herald/tools/process"
 	"herald/tools/redact"
 	"herald/tools/sandbox"
 )
@@ -44,6 +45,8 @@ type Options struct {
 	Redactor *redact.Redactor
 	// SetLevel changes the least level of the log while it runs; nil: the level stays.
 	SetLevel func(level string)
+	// Supervisor is the command that keeps background processes (sandbox.SelfSupervisor); empty: there is no background.
+	Supervisor []string
 	// Adapters, when set, adds platforms that the configuration does not name (tests).
 	Adapters func(sink platforms.Sink) []platforms.Adapter
 	Now      func() time.Time
@@ -67,6 +70,7 @@ type Gateway struct {
 	catalog     *catalog
 	toolLog     *toolLog
 	memory      *memories
+	processes   *process.Processes
 	checkpoints checkpoints
 	models      *models
 	gate        *access.Gate
@@ -192,7 +196,7 @@ func (g *Gateway) buildCore() {
 		Tier:    func(e platforms.Event) access.Tier { return g.decide(e).Tier },
 		May:     func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
 		Named:   func(e platforms.Event) bool { return g.decide(e).Named },
-		SetHome: g.setHome, Forget: g.forget, Checkpoints: g.checkpoints.store, Dir: g.checkpoints.dirOf, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.summarise,
+		SetHome: g.setHome, Forget: g.forget, Processes: processes{g}, Checkpoints: g.checkpoints.store, Dir: g.checkpoints.dirOf, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.summarise,
 		Resend: g.worker.Resend, AnswerAsk: g.runner.AnswerClick, AnswerClick: g.accounts.answerClick,
 		BusyMode: func(at platforms.Address) string { return g.shown(at).BusyInputMode },
 		Progress: func(at platforms.Address) string { return g.shown(at).ToolProgress }, Log: g.log,
@@ -234,6 +238,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 	if err := g.router.Recover(ctx); err != nil {
 		return err
+	}
+	if g.processes != nil {
+		if err := g.processes.Recover(ctx); err != nil {
+			return err
+		}
 	}
 	g.accounts.start(run)
 	g.setCommands()
@@ -315,6 +324,11 @@ func (g *Gateway) close() {
 	}
 	if g.toolLog != nil {
 		g.toolLog.close()
+	}
+	if g.processes != nil && g.router != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), g.cfg().Processes.Grace+10*time.Second)
+		g.processes.Close(ctx)
+		cancel()
 	}
 	if g.sandboxes != nil {
 		if err := g.sandboxes.close(); err != nil {

@@ -27,6 +27,8 @@ type Sandbox struct {
 	Profile string
 	Log     zerolog.Logger
 	Now     func() time.Time
+	// Supervisor keeps background commands on this machine; empty: there are none.
+	Supervisor []string
 }
 
 // Open makes the environment of the profile that terminal.backend names. Nothing is asked of a container engine or of
@@ -76,7 +78,9 @@ func (s Sandbox) local() (sandbox.Environment, error) {
 		}
 	}
 	return sandbox.NewLocal(sandbox.LocalOptions{Dir: dir, Home: home, SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: secretNames(os.Environ()),
-		InitFiles: init, Shell: t.Shell, Window: s.Config.Tools.Output.MaxBytes, Now: s.Now})
+		InitFiles: init, Shell: t.Shell, Window: s.Config.Tools.Output.MaxBytes, Now: s.Now,
+		Supervisor: s.Supervisor, JobDir: filepath.Join(s.Paths.Home, "processes"), JobLog: int64(s.Config.Processes.LogMB) << 20,
+		KeepJobs: s.Config.Processes.OnStop == "keep", JobGrace: s.Config.Processes.Grace})
 }
 
 func bashrc(home string) (string, error) {
@@ -204,7 +208,7 @@ type room struct {
 
 // openSandboxes makes the profile's own environment.
 func (g *Gateway) openSandboxes() (err error) {
-	s := Sandbox{Config: g.cfg(), Paths: g.opt.Paths, Profile: g.opt.Profile, Log: g.log, Now: g.now}
+	s := Sandbox{Config: g.cfg(), Paths: g.opt.Paths, Profile: g.opt.Profile, Log: g.log, Now: g.now, Supervisor: g.opt.Supervisor}
 	g.sandboxes = &sandboxes{sandbox: s, rooms: map[string]*room{}}
 	g.sandboxes.own, err = s.Open()
 	g.env = g.sandboxes.own

@@ -84,6 +84,7 @@ func (g *Gateway) mount() error {
 	g.metrics.Gauge("outbox_waiting", "Messages that wait to be delivered.", func() float64 { return float64(g.worker.Depth()) })
 	g.metrics.Gauge("turns_running", "Turns that run now.", func() float64 { return float64(g.runner.Active()) })
 	g.metrics.Gauge("inbox_waiting", "Messages that wait for their turn.", func() float64 { return float64(g.router.Stats().Queued) })
+	g.metrics.Gauge("background_processes_running", "Background processes that run now.", func() float64 { return float64(g.processes.Running()) })
 	g.metrics.Gauge("accounts_ready", "Accounts whose inbound flows.", func() float64 {
 		n := 0
 		for _, s := range g.accounts.states() {

@@ -23,6 +23,7 @@ import (
 	"herald/sessions/lock"
 	"herald/sessions/sqlite"
 	"herald/tools/redact"
+	"herald/tools/sandbox"
 )
 
 // memoryTarget, in bytes, is where the garbage collector starts to work harder than by Go's usual pace. Below it
@@ -71,7 +72,11 @@ func run(ctx context.Context, g *globals) error {
 	for _, w := range report.Warnings {
 		log.Warn().Msg(w.Error())
 	}
-	daemon, err := gateway.New(ctx, gateway.Options{Config: cfg, Report: report, Source: source, Paths: paths, Profile: g.profileName(),
+	supervisor, err := sandbox.SelfSupervisor()
+	if err != nil {
+		return err
+	}
+	daemon, err := gateway.New(ctx, gateway.Options{Supervisor: supervisor, Config: cfg, Report: report, Source: source, Paths: paths, Profile: g.profileName(),
 		Version: version(), Log: log, Redactor: secrets,
 		SetLevel: func(name string) {
 			if level, err := zerolog.ParseLevel(name); err == nil {

@@ -13,6 +13,7 @@ import (
 	"herald/platforms"
 	"herald/sessions"
 	"herald/tools"
+	"herald/tools/process"
 )
 
 // Metrics is what a profile counts. It implements the observers of the core's parts. Labels are platform
@@ -36,6 +37,7 @@ type Metrics struct {
 	batch       prometheus.Histogram
 	modelCalls  *prometheus.CounterVec
 	modelTokens *prometheus.CounterVec
+	processes   *prometheus.CounterVec
 }
 
 // NewMetrics returns metrics with a registry of their own.
@@ -68,6 +70,7 @@ func NewMetrics() *Metrics {
 	m.batch = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "herald_commit_batch", Help: "Updates that shared a commit.", Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128}})
 	m.modelCalls = counter("model_calls_total", "Answers of models.", "provider", "model")
 	m.modelTokens = counter("model_tokens_total", "Tokens, by kind.", "provider", "model", "kind")
+	m.processes = counter("background_processes_ended_total", "Ended background processes, by how.", "state")
 	m.registry.MustRegister(m.batch, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -110,6 +113,11 @@ func (m *Metrics) ModelUsed(i model.Info, u model.Usage) {
 			m.modelTokens.WithLabelValues(i.Provider, i.Name, t.kind).Add(float64(t.n))
 		}
 	}
+}
+
+// ProcessEnded counts a background process that has ended.
+func (m *Metrics) ProcessEnded(state process.State) {
+	m.processes.WithLabelValues(string(state)).Inc()
 }
 
 // Tool is a subscriber of the bus.

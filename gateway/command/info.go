@@ -15,6 +15,7 @@ import (
 	"herald/platforms"
 	"herald/platforms/format"
 	"herald/sessions"
+	"herald/tools/process"
 )
 
 // infoCommands tell and change nothing.
@@ -23,6 +24,7 @@ func infoCommands() []Spec {
 		{Name: "help", Args: "[command]", Busy: router.Dispatch, Always: true, run: runHelp, Summary: "what you can do here"},
 		{Name: "commands", Args: "[page]", Busy: router.Dispatch, run: runCommands, Summary: "all commands, page by page"},
 		{Name: "status", Busy: router.Dispatch, Always: true, run: runStatus, Summary: "what is going on"},
+		{Name: "agents", Aliases: []string{"tasks"}, Busy: router.Dispatch, run: runAgents, Summary: "the running answer and background processes of this chat"},
 		{Name: "whoami", Busy: router.Dispatch, Always: true, run: runWhoami, Summary: "who you are here and what you may do"},
 		{Name: "usage", Busy: router.Dispatch, run: runUsage, Summary: "tokens of this session"},
 		{Name: "context", Aliases: []string{"ctx"}, Busy: router.Dispatch, Always: true, run: runContext, Summary: "how full the model's context is"},
@@ -117,6 +119,9 @@ func runStatus(ctx context.Context, q *Request) error {
 		if n := len(q.Control.Queued()); n > 0 {
 			lines = append(lines, p.N("command.status.queue", n))
 		}
+		if n := len(q.background()); n > 0 {
+			lines = append(lines, p.N("command.status.processes", n))
+		}
 		add("command.status.model", locales.Str("model", format.Code(q.Models.Current(o.Model).String())))
 		if known {
 			add("command.status.session", locales.Str("id", format.Code(string(s.ID))))
@@ -138,6 +143,27 @@ func runStatus(ctx context.Context, q *Request) error {
 		lines = append(lines, q.Status.Lines(p)...)
 		return "**" + p.T("command.status.title") + "**\n\n- " + strings.Join(lines, "\n- "), nil
 	})
+}
+
+// background returns the conversation's running processes.
+func (q *Request) background() []process.View {
+	if q.Processes == nil {
+		return nil
+	}
+	return q.Processes.Of(q.Control.Key())
+}
+
+func runAgents(ctx context.Context, q *Request) error {
+	lines := q.doing()
+	running := q.background()
+	for _, v := range running {
+		lines = append(lines, q.t("command.agents.process", locales.Str("id", format.Code(v.ID)), locales.Dur("time", v.Age),
+			locales.Str("command", format.Code(clip(v.Command, 100)))))
+	}
+	if len(running) == 0 {
+		lines = append(lines, q.t("command.agents.none"))
+	}
+	return q.reply(ctx, "**"+q.t("command.agents.title")+"**\n\n- "+strings.Join(lines, "\n- "))
 }
 
 // doing says what the conversation's turn is at.

@@ -18,6 +18,7 @@ import (
 	"herald/platforms/format"
 	"herald/sessions"
 	"herald/tools/checkpoint"
+	"herald/tools/process"
 )
 
 // Services is what commands work with.
@@ -40,6 +41,8 @@ type Services struct {
 	// Checkpoints are the pictures of the agent's directories; Dir is where a session's commands run.
 	Checkpoints *checkpoint.Store
 	Dir         func(session string) string
+	// Processes are the background processes of conversations.
+	Processes Processes
 	// Models and Status describe the daemon.
 	Models Models
 	Status Status
@@ -55,6 +58,14 @@ type Services struct {
 	Progress func(at platforms.Address) string
 	Now      func() time.Time
 	Log      zerolog.Logger
+}
+
+// Processes knows the background processes of conversations.
+type Processes interface {
+	// Of returns those of a conversation that run, the oldest first.
+	Of(key sessions.Key) []process.View
+	// End ends them, without waiting, and returns how many.
+	End(key sessions.Key) int
 }
 
 // Models lists and resolves models.

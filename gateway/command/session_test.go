@@ -161,10 +161,10 @@ func TestInfo(t *testing.T) {
 		require.Contains(t, ask(r, "a", "/help q"), "`/queue <message>")
 		require.Contains(t, ask(r, "a", "/help q"), "Also: /q")
 		require.Contains(t, ask(r, "a", "/help !nope*"), `I don't know /nope\*.`)
-		require.Contains(t, ask(r, "a", "/commands"), "Commands, page 1 of 2:")
-		require.Contains(t, ask(r, "a", "/commands 2"), "page 2 of 2")
-		for _, bad := range []string{"0", "3", "x"} {
-			require.Equal(t, "\""+bad+"\" is no number from 1 to 2.", ask(r, "a", "/commands "+bad))
+		require.Contains(t, ask(r, "a", "/commands"), "Commands, page 1 of 3:")
+		require.Contains(t, ask(r, "a", "/commands 2"), "page 2 of 3")
+		for _, bad := range []string{"0", "4", "x"} {
+			require.Equal(t, "\""+bad+"\" is no number from 1 to 3.", ask(r, "a", "/commands "+bad))
 		}
 		status := ask(r, "a", "/status")
 		for _, part := range []string{"State: idle", "Messages: 2", "an account", "Tokens: 1 in, 1 out"} {

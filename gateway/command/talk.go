@@ -19,7 +19,7 @@ import (
 func talkCommands() []Spec {
 	return []Spec{
 		{Name: "start", Busy: router.Dispatch, Always: true, run: runStart, Summary: "the platform's ping when a chat is opened"},
-		{Name: "stop", Busy: router.Interrupts, run: runStop, Summary: "stop the running answer and drop what waits"},
+		{Name: "stop", Busy: router.Interrupts, run: runStop, Summary: "stop the running answer and background processes, and drop what waits"},
 		{Name: "new", Aliases: []string{"reset"}, Args: "[title]", Busy: router.Interrupts, run: runNew, Summary: "begin a new session"},
 		{Name: "retry", Busy: router.Reject, run: runRetry, Summary: "take the last answer back and try again"},
 		{Name: "undo", Args: "[N]", Busy: router.Reject, run: runUndo, Summary: "take back the last turn, or the last N"},
@@ -38,6 +38,7 @@ func runStop(ctx context.Context, q *Request) error {
 	stopping := q.Control.Stop()
 	waiting := q.Control.Waiting()
 	task := q.Control.EndTask()
+	background := len(q.background())
 	var rows []*sessions.OutboxRow
 	stopped := false
 	err := q.commit(ctx, func(tx sessions.Tx) (_ string, err error) {
@@ -48,13 +49,19 @@ func runStop(ctx context.Context, q *Request) error {
 		if err := dropWaiting(tx, waiting, "stopped by /stop"); err != nil {
 			return "", err
 		}
+		var said []string
 		switch {
 		case len(waiting) > 0:
-			return q.Printer.N("command.stop.dropped", len(waiting)), nil
+			said = append(said, q.Printer.N("command.stop.dropped", len(waiting)))
 		case stopped, task:
-			return q.t("command.stop.done"), nil
+			said = append(said, q.t("command.stop.done"))
+		case background == 0:
+			said = append(said, q.t("command.stop.nothing"))
 		}
-		return q.t("command.stop.nothing"), nil
+		if background > 0 {
+			said = append(said, q.Printer.N("command.stop.processes", background))
+		}
+		return strings.Join(said, "\n"), nil
 	})
 	if err != nil {
 		stopping.Failed(stopped)
@@ -62,6 +69,9 @@ func runStop(ctx context.Context, q *Request) error {
 	}
 	q.Take(rows...)
 	q.Control.Clear(waiting)
+	if background > 0 {
+		q.Processes.End(q.Control.Key())
+	}
 	if stopped {
 		stopping.Done()
 	}

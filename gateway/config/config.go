@@ -16,6 +16,8 @@ type Config struct {
 	Sessions    Sessions    `yaml:"sessions" doc:"how long conversations are kept"`
 	Memory      Memory      `yaml:"memory" doc:"what the agent remembers between sessions" reload:"restart"`
 	Terminal    Terminal    `yaml:"terminal" doc:"where and how commands run" reload:"restart"`
+	Processes   Processes   `yaml:"processes" doc:"background processes of conversations" reload:"restart"`
+	Delegation  Delegation  `yaml:"delegation" doc:"subagents"`
 	Checkpoints Checkpoints `yaml:"checkpoints" doc:"pictures of the agent's directories, for /rollback" reload:"restart"`
 	Tools       Tools       `yaml:"tools" doc:"which tools the agent has, and their limits" reload:"session"`
 	Security    Security    `yaml:"security" doc:"guards"`

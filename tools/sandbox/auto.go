@@ -199,13 +199,20 @@ func (a *Auto) Start(ctx context.Context, c Command) (Process, error) {
 	return decided(ctx, a, func(env Environment) (Process, error) { return env.Start(ctx, c) })
 }
 
-// Resume implements Environment.
+// Resume implements Environment. What an earlier daemon started on this machine is found here whatever is decided now.
 func (a *Auto) Resume(ctx context.Context, ref Ref, c Command) (Process, error) {
+	p, err := a.opts.Local.Resume(ctx, ref, c)
+	if err == nil || !errors.Is(err, ErrGone) && !errors.Is(err, errClosed) {
+		return p, err
+	}
 	return decided(ctx, a, func(env Environment) (Process, error) { return env.Resume(ctx, ref, c) })
 }
 
 // Kill implements Environment.
 func (a *Auto) Kill(ctx context.Context, p Process) error {
+	if _, here := p.(*job); here {
+		return a.opts.Local.Kill(ctx, p)
+	}
 	_, err := decided(ctx, a, func(env Environment) (struct{}, error) { return struct{}{}, env.Kill(ctx, p) })
 	return err
 }

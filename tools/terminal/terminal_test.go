@@ -18,7 +18,12 @@ import (
 	"herald/tools/sandbox"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if sandbox.IsSupervisor(os.Args) {
+		os.Exit(sandbox.Supervise())
+	}
+	goleak.VerifyTestMain(m)
+}
 
 type fixture struct {
 	env  *sandbox.Local

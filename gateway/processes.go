@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"herald/gateway/router"
+	"herald/platforms"
+	"herald/sessions"
+	"herald/tools"
+	"herald/tools/process"
+	"herald/tools/sandbox"
+)
+
+// newProcesses makes the background processes of the profile and returns their tool.
+func (g *Gateway) newProcesses(environment func(tools.Caller) (sandbox.Environment, error)) []tools.Tool {
+	cfg := g.cfg()
+	g.processes = process.New(process.Options{Environment: environment, Store: processes{g}, Redact: g.opt.Redactor.String,
+		Survive:  func(backend string) bool { return backend != "local" || cfg.Processes.OnStop == "keep" },
+		Surface:  func() bool { return g.cfg().Delegation.SurfaceProcesses },
+		Finished: g.metrics.ProcessEnded, Log: g.log, Now: g.now})
+	return []tools.Tool{g.processes.Tool(process.ToolOptions{MaxWait: cfg.Terminal.Timeout})}
+}
+
+// processes keeps their records as durable values and brings news of them to their conversations. For commands it is
+// what people see of them.
+type processes struct{ g *Gateway }
+
+const spaceProcess = "process"
+
+// Load implements process.Store. A record that can't be read is left out: it must not keep the daemon from starting.
+func (p processes) Load(ctx context.Context) ([]process.Record, error) {
+	var out []process.Record
+	err := p.g.store.View(ctx, func(v sessions.View) error {
+		values, err := v.Values(spaceProcess)
+		if err != nil {
+			return err
+		}
+		for _, value := range values {
+			var r process.Record
+			if err := json.Unmarshal(value.Data, &r); err != nil {
+				p.g.log.Error().Err(err).Str("process", value.Name).Msg("the record of a background process can't be read; it is not followed")
+				continue
+			}
+			out = append(out, r)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Save implements process.Store.
+func (p processes) Save(ctx context.Context, r process.Record, news ...process.News) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	keep := func(tx sessions.Tx) error { return tx.SetValue(spaceProcess, r.ID, data, p.g.now()) }
+	if len(news) == 0 {
+		return p.g.store.Update(ctx, sessions.EdgeState, keep)
+	}
+	// What was given before is not given again, so all but the last may come first.
+	for _, n := range news[:len(news)-1] {
+		if err := p.Tell(ctx, n); err != nil {
+			return err
+		}
+	}
+	return p.wake(ctx, news[len(news)-1], keep)
+}
+
+// Tell implements process.Store.
+func (p processes) Tell(ctx context.Context, n process.News) error { return p.wake(ctx, n, nil) }
+
+// Delete implements process.Store.
+func (p processes) Delete(ctx context.Context, id string) error {
+	err := p.g.store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return tx.SetValue(spaceProcess, id, nil, p.g.now()) })
+	if errors.Is(err, sessions.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// wake brings news to their conversation, with what is to be kept.
+func (p processes) wake(ctx context.Context, n process.News, keep func(sessions.Tx) error) error {
+	o := n.Owner
+	if p.g.router == nil {
+		return fmt.Errorf("the daemon is not ready")
+	}
+	if o.Key == "" { // started outside a conversation: there is nobody to tell
+		if keep == nil {
+			return nil
+		}
+		return p.g.store.Update(ctx, sessions.EdgeState, keep)
+	}
+	return p.g.router.Wake(ctx, router.Wake{ID: n.ID, Source: "process", Key: sessions.Key(o.Key), Session: sessions.ID(o.Session),
+		Address: platforms.Address{Platform: platforms.Name(o.Platform), Account: platforms.AccountID(o.Account), Chat: platforms.ChatID(o.Chat), Thread: platforms.ThreadID(o.Thread)},
+		User:    platforms.UserID(o.User), Text: n.Text}, keep)
+}
+
+// Of implements command.Processes.
+func (p processes) Of(key sessions.Key) []process.View { return p.g.processes.Of(string(key)) }
+
+// End implements command.Processes.
+func (p processes) End(key sessions.Key) int { return p.g.processes.End(string(key)) }
