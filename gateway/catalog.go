@@ -28,6 +28,7 @@ type catalog struct {
 	results  *tools.ResultStore
 	asker    *asker
 	files    *files.Family
+	terminal terminal.Deps
 
 	mu   sync.Mutex
 	memo map[string][]model.ToolDef // by generation and names
@@ -51,10 +52,11 @@ func (g *Gateway) buildTools() error {
 		results: tools.NewResultStore(g.opt.Paths.Spill, tools.ResultOptions{Clock: g.now, Preview: onOff(cfg.Tools.Output.PreviewChars > 0, cfg.Tools.Output.PreviewChars)}), memo: map[string][]model.ToolDef{}}
 	environment := g.sandboxes.environment
 	var all []tools.Tool
-	g.catalog.files = files.New(files.Deps{Environment: environment, Home: g.opt.Paths.Home, Root: g.opt.Paths.Home, SafeRoots: cfg.Security.WriteRoots, Now: g.now})
+	g.catalog.files = files.New(files.Deps{Environment: environment, Home: g.opt.Paths.Home, Root: g.opt.Paths.Home, SafeRoots: cfg.Security.WriteRoots, Approve: g.approvals.ApproveWrite, Now: g.now})
 	all = append(all, g.catalog.files.Tools()...)
 	all = append(all, g.newProcesses(environment)...)
-	all = append(all, terminal.New(terminal.Deps{Environment: environment, Protected: []string{g.opt.Paths.Home}, Timeout: cfg.Terminal.Timeout, Processes: g.processes, Now: g.now}),
+	g.catalog.terminal = terminal.Deps{Environment: environment, Protected: []string{g.opt.Paths.Home}, Timeout: cfg.Terminal.Timeout, Processes: g.processes, Now: g.now}
+	all = append(all, terminal.New(g.catalog.terminal),
 		todo.New(todos{g}), clarify.New(g.catalog.asker), sessionsearch.New(sessionsearch.Options{Archive: searcher{g}, Direct: g.direct}))
 	if cfg.Memory.Enabled || cfg.Memory.UserProfileEnabled {
 		g.memory = newMemories(g, memory.Options{Dir: g.opt.Paths.Memory,
@@ -87,7 +89,7 @@ func (g *Gateway) toolRedactor() tools.Redactor {
 // bus makes the dispatch bus over the registry.
 func (c *catalog) bus(journal tools.Journal) *tools.Bus {
 	cfg := c.g.cfg()
-	bus := tools.NewBus(tools.Options{Registry: c.registry, Journal: journal, Checkpointer: decidingFor{c.g.sandboxes, c.g.checkpoints}, Redactor: c.g.toolRedactor(), Results: c.results, Clock: c.g.now,
+	bus := tools.NewBus(tools.Options{Registry: c.registry, Journal: journal, Approver: c.g.approvals, Checkpointer: decidingFor{c.g.sandboxes, c.g.checkpoints}, Redactor: c.g.toolRedactor(), Results: c.results, Clock: c.g.now,
 		Log: c.g.log, DefaultTimeout: cfg.Tools.Timeouts.Sequential, BatchTimeout: cfg.Tools.Timeouts.Batch, Grace: cfg.Agent.InterruptGrace,
 		MaxResult: cfg.Tools.Output.MaxChars, BatchMax: cfg.Tools.Output.TurnMaxChars})
 	bus.Subscribe(c.g.metrics.Tool)

@@ -3,11 +3,13 @@ package gateway_test
 import (
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/gateway/config"
+	"herald/tools/terminal"
 )
 
 var update = flag.Bool("update", false, "write generated documents anew")
@@ -22,4 +24,13 @@ func TestDocs_ConfigurationIsCurrent(t *testing.T) {
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, want, string(got), "run: go test -tags sqlite_fts5 ./gateway -run TestDocs -update")
+}
+
+// The page about approvals names every kind of danger.
+func TestDocs_ApprovalsNamesEveryDanger(t *testing.T) {
+	page, err := os.ReadFile("../docs/approvals.md")
+	require.NoError(t, err)
+	for _, k := range terminal.Kinds() {
+		require.Contains(t, string(page), "| `"+k.Key+"` | "+strings.TrimPrefix(k.Reason, "it ")+" |")
+	}
 }

@@ -72,6 +72,7 @@ type Gateway struct {
 	memory      *memories
 	processes   *process.Processes
 	checkpoints checkpoints
+	approvals   *approvals
 	models      *models
 	gate        *access.Gate
 	pairing     *access.Pairing
@@ -119,6 +120,7 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 		return nil, err
 	}
 	g.openCheckpoints()
+	g.approvals = newApprovals(g)
 	if err := g.buildTools(); err != nil {
 		return nil, err
 	}
@@ -187,6 +189,7 @@ func (g *Gateway) buildCore() {
 		Channel: g.channel, Reminder: g.reminder, ToolLog: g.toolLog.write,
 		CacheSize: g.cfg().Agent.CacheSize, CacheIdle: g.cfg().Agent.CacheIdle,
 		Compacted: func(s sessions.ID) { g.catalog.files.Forget(string(s)) },
+		Allow:     func(tx sessions.Tx, s sessions.ID, kinds []string) error { return access.Allow(tx, s, kinds, g.now()) },
 		Redact:    g.opt.Redactor.String, Profile: g.opt.Profile, Metrics: g.metrics, Log: g.log, Now: g.now,
 	})
 	journal.Runner = g.runner
@@ -198,6 +201,10 @@ func (g *Gateway) buildCore() {
 		Named:   func(e platforms.Event) bool { return g.decide(e).Named },
 		SetHome: g.setHome, Forget: g.forget, Processes: processes{g}, Checkpoints: g.checkpoints.store, Dir: g.checkpoints.dirOf, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.summarise,
 		Resend: g.worker.Resend, AnswerAsk: g.runner.AnswerClick, AnswerClick: g.accounts.answerClick,
+		MayDecide: func(e platforms.Event, requester platforms.UserID) bool {
+			return g.decide(e).MayDecide(g.cfg().Approvals.Scope, requester, e.Sender)
+		},
+		Decide: g.runner.Decide, Wake: g.runner.Wake, Approvals: g.approvals, Confirm: func() bool { return g.cfg().Approvals.ConfirmSlash },
 		BusyMode: func(at platforms.Address) string { return g.shown(at).BusyInputMode },
 		Progress: func(at platforms.Address) string { return g.shown(at).ToolProgress }, Log: g.log,
 	})

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"herald/gateway/access"
+	"herald/gateway/command"
 	"herald/gateway/delivery"
+	"herald/gateway/turn"
 	"herald/locales"
 	"herald/platforms"
 	"herald/sessions"
@@ -43,12 +45,15 @@ func (g *Gateway) sweep(ctx context.Context) {
 
 // passing are the spaces of values that mean nothing any more once they are old: gates that have opened,
 // questions of ended turns, messages that /retry has taken up.
-var passing = []string{delivery.SpaceGate, "prompt", "retry"}
+var passing = []string{delivery.SpaceGate, "prompt", "retry", turn.SpaceApproval, command.SpaceConfirm}
 
 func (g *Gateway) sweepValues(ctx context.Context) error {
 	limit := g.now().Add(-sqlite.DefaultFinished)
 	return g.store.Update(ctx, sessions.EdgeKeep, func(tx sessions.Tx) error {
 		if err := access.SweepBots(tx, loopLimits(g.cfg()), g.now()); err != nil {
+			return err
+		}
+		if err := access.SweepGrants(tx, g.now()); err != nil {
 			return err
 		}
 		for _, space := range passing {

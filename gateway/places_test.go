@@ -145,7 +145,7 @@ func TestPlaces_NothingOfOnePersonReachesAnother(t *testing.T) {
 	h.until("the owner finds it", func() bool { return h.count(7, `"mode":"search"`) > 0 && h.count(7, "moth flies") > 1 })
 
 	before := len(h.llm.Requests())
-	for i, text := range []string{"hello", "todos", "search", "browse", "/sessions all", "/new", "hello again"} {
+	for i, text := range []string{"hello", "todos", "search", "browse", "/sessions all", "/new now", "hello again"} {
 		h.tg.Say(8, text)
 		h.until("it is answered", func() bool { return len(h.finals(8)) == i+1 })
 	}
@@ -156,7 +156,7 @@ func TestPlaces_NothingOfOnePersonReachesAnother(t *testing.T) {
 		require.NotContains(t, text, "moth")
 	}
 	// A new session of the first person knows what was remembered.
-	h.tg.Say(7, "/new")
+	h.tg.Say(7, "/new --yes")
 	h.await(7, "New session")
 	h.tg.Say(7, "hello")
 	h.await(7, "re: hello")

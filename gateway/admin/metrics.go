@@ -38,6 +38,7 @@ type Metrics struct {
 	modelCalls  *prometheus.CounterVec
 	modelTokens *prometheus.CounterVec
 	processes   *prometheus.CounterVec
+	approvals   *prometheus.CounterVec
 }
 
 // NewMetrics returns metrics with a registry of their own.
@@ -71,6 +72,7 @@ func NewMetrics() *Metrics {
 	m.modelCalls = counter("model_calls_total", "Answers of models.", "provider", "model")
 	m.modelTokens = counter("model_tokens_total", "Tokens, by kind.", "provider", "model", "kind")
 	m.processes = counter("background_processes_ended_total", "Ended background processes, by how.", "state")
+	m.approvals = counter("approvals_total", "Approvals of dangerous commands: asked, and what came of them.", "outcome")
 	m.registry.MustRegister(m.batch, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -84,6 +86,10 @@ func (m *Metrics) Gauge(name, help string, read func() float64) {
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
+
+// Approval counts what came of a dangerous command: "asked" and then "once", "session", "always", "deny", "timeout" or
+// "void"; or, without a question, "judged_safe", "unattended", "rule" and "refused".
+func (m *Metrics) Approval(outcome string) { m.approvals.WithLabelValues(outcome).Inc() }
 
 // SetReady says whether the daemon as a whole takes work.
 func (m *Metrics) SetReady(ready bool) { m.ready.Store(ready) }

@@ -29,6 +29,10 @@ func (r *Registry) Click(ctx context.Context, item sessions.InboxItem, control *
 	} else if id, ok := delivery.ParseResend(click.Data); ok {
 		text = req.t("click.taken")
 		err = req.resend(ctx, id)
+	} else if id, choice, ok := turn.ParseApproval(click.Data); ok {
+		text, err = req.pressApproval(ctx, id, choice)
+	} else if id, answer, ok := parseConfirm(click.Data); ok {
+		text, err = req.pressConfirm(ctx, id, answer)
 	} else if press, ok := parseRollback(click.Data); ok {
 		text, err = req.pressRollback(ctx, press)
 	} else {

@@ -13,6 +13,7 @@ import (
 	"herald/gateway/access"
 	"herald/gateway/model"
 	"herald/gateway/router"
+	"herald/gateway/turn"
 	"herald/locales"
 	"herald/platforms"
 	"herald/platforms/format"
@@ -51,6 +52,15 @@ type Services struct {
 	// Resend repeats a message whose delivery is in doubt; AnswerAsk answers a question's button.
 	Resend    func(tx sessions.Tx, id sessions.OutboxID, at platforms.Address, label string) (*sessions.OutboxRow, error)
 	AnswerAsk func(ctx context.Context, item sessions.InboxItem, id string, choice int, user platforms.UserID) error
+	// MayDecide reports whether the sender of an event may decide what waits for requester's sake (access.Decision.MayDecide).
+	MayDecide func(e platforms.Event, requester platforms.UserID) bool
+	// Decide writes a decision about an approval down, and Wake lets its call go on after the commit (turn.Runner).
+	Decide func(tx sessions.Tx, id string, choice turn.Choice, reason, by string) (turn.Approval, []*sessions.OutboxRow, error)
+	Wake   func(a turn.Approval)
+	// Approvals are the rules that hold; nil: there are none.
+	Approvals Approvals
+	// Confirm reports whether commands that drop a conversation ask first; nil: they don't.
+	Confirm func() bool
 	// AnswerClick tells the presser what came of a press, where the platform has a place for it.
 	AnswerClick func(at platforms.Address, click platforms.Click, text string)
 	// BusyMode and Progress return the configured defaults of a chat.
@@ -66,6 +76,17 @@ type Processes interface {
 	Of(key sessions.Key) []process.View
 	// End ends them, without waiting, and returns how many.
 	End(key sessions.Key) int
+}
+
+// Approvals are the lasting rules about dangerous commands. The changes are written to config.yaml.
+type Approvals interface {
+	Mode() string
+	SetMode(mode string) error
+	// Allowlist are the kinds of danger and the commands that need no approval; Revoke takes some out.
+	Allowlist() []string
+	Revoke(entries ...string) error
+	// Yolo reports whether the environment has switched approvals off.
+	Yolo() bool
 }
 
 // Models lists and resolves models.
@@ -110,7 +131,7 @@ func New(s Services) *Registry {
 		s.Now = time.Now
 	}
 	r := &Registry{s: s, byName: map[string]*Spec{}}
-	for _, family := range [][]Spec{talkCommands(), sessionCommands(), fileCommands(), modelCommands(), placeCommands(), infoCommands()} {
+	for _, family := range [][]Spec{talkCommands(), sessionCommands(), fileCommands(), approvalCommands(), modelCommands(), placeCommands(), infoCommands()} {
 		for _, spec := range family {
 			r.specs = append(r.specs, &spec)
 			for _, name := range append([]string{spec.Name}, spec.Aliases...) {
@@ -188,6 +209,12 @@ type Request struct {
 	spec    *Spec
 	reg     *Registry
 	buttons [][]platforms.Button // below the answer
+	// also is done in the transaction of commit; its rows are queued before the answer. nil: nothing.
+	also func(tx sessions.Tx) ([]*sessions.OutboxRow, error)
+	// kept is called in the transaction of commit with the id of the answer's last message. nil: not at all.
+	kept func(tx sessions.Tx, answer sessions.OutboxID) error
+	// confirmed says that the person was asked whether they mean it.
+	confirmed bool
 }
 
 // Run implements router.Commands.
@@ -216,7 +243,7 @@ var errHandled = errors.New("the command has been run already")
 // commit runs the command's effect and answer in one transaction with its inbox row. effect returns the
 // answer in Markdown; "" answers nothing.
 func (q *Request) commit(ctx context.Context, effect func(tx sessions.Tx) (string, error)) error {
-	var rows []*sessions.OutboxRow
+	var rows, more []*sessions.OutboxRow
 	err := q.Store.Update(ctx, sessions.EdgeCommand, func(tx sessions.Tx) error {
 		if q.Item.ID != 0 {
 			now, err := tx.InboxItem(q.Item.ID)
@@ -228,6 +255,9 @@ func (q *Request) commit(ctx context.Context, effect func(tx sessions.Tx) (strin
 			}
 		}
 		text, err := effect(tx)
+		if err == nil && q.also != nil {
+			more, err = q.also(tx)
+		}
 		if err != nil {
 			return err
 		}
@@ -244,12 +274,15 @@ func (q *Request) commit(ctx context.Context, effect func(tx sessions.Tx) (strin
 			row.Message.Private = q.private()
 		}
 		rows[len(rows)-1].Message.Buttons = q.buttons
-		return tx.PutOutbox(rows...)
+		if err := tx.PutOutbox(rows...); err != nil || q.kept == nil {
+			return err
+		}
+		return q.kept(tx, rows[len(rows)-1].ID)
 	})
 	if err != nil {
 		return err
 	}
-	q.Take(rows...)
+	q.Take(append(more, rows...)...)
 	return nil
 }
 

@@ -20,9 +20,9 @@ func talkCommands() []Spec {
 	return []Spec{
 		{Name: "start", Busy: router.Dispatch, Always: true, run: runStart, Summary: "the platform's ping when a chat is opened"},
 		{Name: "stop", Busy: router.Interrupts, run: runStop, Summary: "stop the running answer and background processes, and drop what waits"},
-		{Name: "new", Aliases: []string{"reset"}, Args: "[title]", Busy: router.Interrupts, run: runNew, Summary: "begin a new session"},
+		{Name: "new", Aliases: []string{"reset", "clear"}, Args: "[title] [now]", Busy: router.Interrupts, run: runNew, Summary: "begin a new session"},
 		{Name: "retry", Busy: router.Reject, run: runRetry, Summary: "take the last answer back and try again"},
-		{Name: "undo", Args: "[N]", Busy: router.Reject, run: runUndo, Summary: "take back the last turn, or the last N"},
+		{Name: "undo", Args: "[N] [now]", Busy: router.Reject, run: runUndo, Summary: "take back the last turn, or the last N"},
 		{Name: "queue", Aliases: []string{"q"}, Args: "<message> | list | edit N text | rm N | move A B | clear", Busy: router.Dispatch,
 			run: runQueue, Summary: "put a message in line, or manage the line"},
 		{Name: "steer", Args: "<note>", Busy: router.Dispatch, run: runSteer, Summary: "hand a note to the running work after its current step"},
@@ -91,13 +91,13 @@ func dropWaiting(tx sessions.Tx, items []sessions.InboxItem, reason string) erro
 }
 
 func runNew(ctx context.Context, q *Request) error {
-	words := strings.Fields(q.Args)
-	if n := len(words); n > 0 && slices.Contains([]string{"now", "--yes", "-y"}, words[n-1]) {
-		words = words[:n-1] // they skip a question that is not asked here
-	}
+	words, sure := q.sure()
 	title := strings.Join(words, " ")
 	if len([]rune(title)) > maxTitle {
 		return q.reply(ctx, q.t("command.title.too_long", locales.Int("n", len([]rune(title))), locales.Int("max", maxTitle)))
+	}
+	if !sure && q.mustConfirm(ctx) {
+		return q.askConfirm(ctx, q.t("confirm.new"))
 	}
 	stopping := q.Control.Stop()
 	waiting := q.Control.Queued()
@@ -150,12 +150,16 @@ const maxUndo = 1000
 
 func runUndo(ctx context.Context, q *Request) error {
 	n := 1
-	if q.Args != "" {
-		v, err := strconv.Atoi(q.Args)
+	words, sure := q.sure()
+	if arg := strings.Join(words, " "); arg != "" {
+		v, err := strconv.Atoi(arg)
 		if err != nil || v < 1 || v > maxUndo {
-			return q.reply(ctx, q.badNumber(q.Args, 1, maxUndo))
+			return q.reply(ctx, q.badNumber(arg, 1, maxUndo))
 		}
 		n = v
+	}
+	if !sure && q.mustConfirm(ctx) {
+		return q.askConfirm(ctx, q.Printer.N("confirm.undo", n))
 	}
 	var id sessions.ID
 	err := q.commit(ctx, func(tx sessions.Tx) (string, error) {

@@ -21,6 +21,7 @@ type Config struct {
 	Checkpoints Checkpoints `yaml:"checkpoints" doc:"pictures of the agent's directories, for /rollback" reload:"restart"`
 	Tools       Tools       `yaml:"tools" doc:"which tools the agent has, and their limits" reload:"session"`
 	Security    Security    `yaml:"security" doc:"guards"`
+	Approvals   Approvals   `yaml:"approvals" doc:"what is asked before a dangerous command runs"`
 	Privacy     Privacy     `yaml:"privacy" doc:"what the model learns about people" reload:"session"`
 	Log         Log         `yaml:"log" doc:"the log"`
 	Metrics     Metrics     `yaml:"metrics" doc:"Prometheus metrics"`
@@ -35,6 +36,9 @@ type Config struct {
 	AllowedUsers   []string `yaml:"allowed_users" doc:"ids of people who may talk on any platform; * means everyone"`
 	AllowAllUsers  bool     `yaml:"allow_all_users" default:"false" doc:"everyone may talk, on every platform"`
 	UnauthorizedDM string   `yaml:"unauthorized_dm_behavior" oneof:"pair,ignore" doc:"what a stranger's direct message gets: a pairing code or silence; unset: pair, or ignore where an allowlist exists"`
+
+	// CommandAllowlist is written by "always" as well.
+	CommandAllowlist []string `yaml:"command_allowlist" check:"text" doc:"dangers that need no approval: their names, as /approvals shows them, or whole commands"`
 
 	FilterSilence bool `yaml:"filter_silence_narration" default:"true" doc:"answers that only narrate silence get the same notice as empty ones; false: they are shown"`
 

@@ -29,7 +29,7 @@ type Source struct {
 }
 
 // ownVariables begin with HERALD_ and are no settings: they are read elsewhere.
-var ownVariables = [...]string{"HERALD_HOME", "HERALD_PROFILE", "HERALD_CONFIG", "HERALD_FAILPOINT", "HERALD_BENCH", "HERALD_TEST"}
+var ownVariables = [...]string{"HERALD_HOME", "HERALD_PROFILE", "HERALD_CONFIG", "HERALD_FAILPOINT", "HERALD_BENCH", "HERALD_TEST", "HERALD_YOLO_MODE"}
 
 // Load reads the configuration. The Config is complete in any case: a value that is no good is left as it was before.
 // err is Report.Err: all errors at once, with which a daemon must not start. It reads config.yaml and .env in the

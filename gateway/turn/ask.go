@@ -56,7 +56,6 @@ func (r *Runner) Ask(ctx context.Context, call tools.Call, text string, choices 
 	run.mu.Lock()
 	run.ask, run.asked = q, true
 	run.opened[q.ID] = true
-	run.phase, run.doing = PhaseAsking, "clarify"
 	text, answered := run.answers[q.ID]
 	var early note
 	found := false
@@ -64,15 +63,11 @@ func (r *Runner) Ask(ctx context.Context, call tools.Call, text string, choices 
 		early, found = run.earlyAnswerLocked(q)
 	}
 	run.mu.Unlock()
-	run.stopTyping() // it is the person's turn
+	defer run.waitForPerson(ctx, "clarify")()
 	defer func() {
 		run.mu.Lock()
 		run.ask = nil
-		run.phase, run.alive = PhaseTool, r.s.Now()
 		run.mu.Unlock()
-		if ctx.Err() == nil {
-			run.startTyping()
-		}
 	}()
 	if answered {
 		return text, nil
@@ -87,6 +82,28 @@ func (r *Runner) Ask(ctx context.Context, call tools.Call, text string, choices 
 		return q.Answer, nil
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
+	}
+}
+
+// waitForPerson shows that it is the person's turn, until the returned function is called.
+func (run *Run) waitForPerson(ctx context.Context, doing string) (end func()) {
+	run.mu.Lock()
+	run.persons++
+	run.phase, run.doing = PhaseAsking, doing
+	run.mu.Unlock()
+	run.stopTyping()
+	return func() {
+		run.mu.Lock()
+		run.persons--
+		last := run.persons == 0
+		if last {
+			run.phase = PhaseTool
+		}
+		run.alive = run.r.s.Now()
+		run.mu.Unlock()
+		if last && ctx.Err() == nil {
+			run.startTyping()
+		}
 	}
 }
 

@@ -51,6 +51,7 @@ func (run *Run) conclude(state sessions.TurnState, reason string, rows []*sessio
 	used := run.used
 	run.mu.Unlock()
 	ended := false
+	var edits []*sessions.OutboxRow
 	s.Outbox.Claim(out)
 	err := run.update(sessions.EdgeTurnFinish, func(tx sessions.Tx) error {
 		if err := run.appendRows(tx, rows); err != nil {
@@ -62,7 +63,9 @@ func (run *Run) conclude(state sessions.TurnState, reason string, rows []*sessio
 			}
 		}
 		ended = true
-		return run.close(tx, state, reason, used, run.claimed)
+		var err error
+		edits, err = run.close(tx, state, reason, used, run.claimed)
+		return err
 	})
 	if err != nil {
 		if ended {
@@ -72,26 +75,30 @@ func (run *Run) conclude(state sessions.TurnState, reason string, rows []*sessio
 		return fmt.Errorf("write the end of the turn down: %w", err)
 	}
 	run.state = state
-	s.Outbox.Take(out...)
+	s.Outbox.Take(append(edits, out...)...)
 	run.r.ended(run, state)
 	return nil
 }
 
-// close ends the turn's rows inside a transaction.
-func (run *Run) close(tx sessions.Tx, state sessions.TurnState, reason string, used sessions.Usage, claimed []sessions.InboxID) error {
+// close ends the turn's rows inside a transaction. It returns rows to queue after the commit.
+func (run *Run) close(tx sessions.Tx, state sessions.TurnState, reason string, used sessions.Usage, claimed []sessions.InboxID) ([]*sessions.OutboxRow, error) {
 	run.over.Store(true)
 	if err := tx.SetInbox(sessions.InboxDone, run.turn.ID, string(state), claimed...); err != nil {
-		return err
+		return nil, err
 	}
 	if err := run.dropQuestions(tx); err != nil {
-		return err
+		return nil, err
+	}
+	edits, err := run.voidApprovals(tx)
+	if err != nil {
+		return nil, err
 	}
 	if used != (sessions.Usage{}) {
 		if err := tx.AddUsage(run.session.ID, used); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return tx.SetTurn(run.turn.ID, state, reason, run.r.s.Now())
+	return edits, tx.SetTurn(run.turn.ID, state, reason, run.r.s.Now())
 }
 
 // fail ends the turn after an error, visibly. Closing and stopping are not failures.
@@ -193,7 +200,8 @@ func (run *Run) Stop(tx sessions.Tx, state sessions.TurnState, reason string) (r
 			return nil, false, err
 		}
 	}
-	return rows, true, run.close(tx, state, reason, used, idsOf(items))
+	edits, err := run.close(tx, state, reason, used, idsOf(items))
+	return append(edits, rows...), true, err
 }
 
 // Revive undoes what Stop has done in memory, because its transaction failed.

@@ -103,9 +103,12 @@ type Run struct {
 	begun      map[string]bool // calls of this process that have begun; true: one that must not run twice
 	ask        *question
 	asked      bool
-	typing     func()            // stops the typing sign; nil while there is none
-	opened     map[string]bool   // questions that this process has opened
-	answers    map[string]string // answers that this process has committed, by question
+	typing     func()                   // stops the typing sign; nil while there is none
+	opened     map[string]bool          // questions that this process has opened
+	answers    map[string]string        // answers that this process has committed, by question
+	approvals  map[string]chan struct{} // approvals that calls wait for, by id
+	approved   bool                     // one was asked for
+	persons    int                      // calls that wait for a person
 	stream     stream
 	bubble     bubble
 	rested     []*delivery.Live // bubbles that are complete
@@ -213,6 +216,7 @@ func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.I
 	limit := max(1, run.set.MaxAttempts)
 	parked := false
 	var notice *sessions.OutboxRow
+	var edits []*sessions.OutboxRow
 	prepared := false
 	err := r.s.Store.Update(ctx, sessions.EdgeTurnResume, func(tx sessions.Tx) error {
 		n, err := tx.RetryTurn(t.ID)
@@ -233,6 +237,9 @@ func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.I
 				return err
 			}
 			if err := tx.SetInbox(sessions.InboxDone, t.ID, "parked", idsOf(items)...); err != nil {
+				return err
+			}
+			if edits, err = run.voidApprovals(tx); err != nil {
 				return err
 			}
 			return tx.SetTurn(t.ID, sessions.TurnParked, "crashed too often", r.s.Now())
@@ -264,7 +271,7 @@ func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.I
 		return nil, fmt.Errorf("resume turn %d: %w", t.ID, err)
 	}
 	if parked {
-		r.s.Outbox.Take(notice)
+		r.s.Outbox.Take(append(edits, notice)...)
 		r.s.Log.Error().Int64("turn", int64(t.ID)).Int("attempts", run.turn.Attempts-1).Msg("a turn crashed too often and was parked")
 		r.ended(run, sessions.TurnParked)
 		return nil, nil
@@ -445,7 +452,7 @@ func (run *Run) Offer(item sessions.InboxItem, mode Mode) Taken {
 		run.cancelCall(agent.ErrRedirected)
 		return TakenRedirect
 	}
-	if run.phase == PhaseTool {
+	if run.phase == PhaseTool || run.phase == PhaseAsking {
 		return TakenAfter
 	}
 	return TakenRedirect

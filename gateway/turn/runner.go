@@ -72,6 +72,10 @@ type Texts interface {
 	Thought(at platforms.Address) string
 	AskOther(at platforms.Address) string
 	AskAnswered(at platforms.Address, question, answer string) string
+	// Approval is the prompt of an approval as Markdown, with the labels of its buttons; waiting is how many of the
+	// conversation wait with it, and typed says that the platform has no buttons. ApprovalEnded is what it becomes.
+	Approval(at platforms.Address, a Approval, waiting int, typed bool) (text string, labels map[Choice]string)
+	ApprovalEnded(at platforms.Address, a Approval) string
 }
 
 // Display is how chatty a chat is (spec 1.10, 1.11).
@@ -164,6 +168,8 @@ type Services struct {
 	Dir func(s sessions.Session) string
 	// Compacted is told that the older rows of a session are no longer before the model; nil tells nobody.
 	Compacted func(s sessions.ID)
+	// Allow keeps, inside the transaction of a decision, that kinds of danger need no approval any more in a session.
+	Allow func(tx sessions.Tx, s sessions.ID, kinds []string) error
 	// Redact removes secrets from text for people.
 	Redact  func(string) string
 	Profile string

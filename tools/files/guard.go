@@ -140,6 +140,11 @@ func (g *guard) write(real string, cross bool) (why string, ask bool) {
 	if len(g.safe) > 0 && !within(real, g.safe) {
 		return "it is outside of the directories that may be written (HERALD_WRITE_SAFE_ROOT)", false
 	}
+	for _, root := range g.roots {
+		if rel, ok := g.profileRel(root, real); ok && fold(rel) == "config.yaml" {
+			return "it is Herald's own configuration", true
+		}
+	}
 	if slices.ContainsFunc(g.sshConfig, func(c string) bool { return fold(c) == fold(real) }) {
 		return "it is the SSH configuration", true
 	}

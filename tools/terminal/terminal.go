@@ -95,9 +95,6 @@ The working directory carries over from one command to the next; variables and f
 
 // New returns the terminal tool.
 func New(d Deps) tools.Tool {
-	if d.DaemonPID == 0 {
-		d.DaemonPID = os.Getpid()
-	}
 	if d.Now == nil {
 		d.Now = time.Now
 	}
@@ -138,22 +135,15 @@ func (d Deps) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 		return unavailable(err), nil
 	}
 	c := sandbox.Command{Line: a.Command, Session: call.Caller.Session, Start: call.Caller.Dir, Timeout: limit}
-	dir := startDir(env, call.Caller)
-	if a.Workdir != "" {
-		c.Dir = absolute(env, dir, a.Workdir)
-		dir = c.Dir
-	}
-	place := Place{Dir: dir, Home: env.Home(), Protected: d.Protected}
-	if env.Backend() == "local" {
-		place.DaemonPID = d.DaemonPID // elsewhere the number is another process's
-	}
+	place, dir := d.place(env, call.Caller, a.Workdir)
+	c.Dir = dir
 	if why := Refusal(a.Command, place); why != "" {
 		r := tools.Failure("The command was not run: %s. This is never allowed, and no approval changes it; don't try it in another form.", why)
 		r.Exit, r.Summary = tools.ExitDenied, "refused: "+why
 		return r, nil
 	}
 	if a.Background || promoted {
-		return d.background(ctx, call, env, c, dir, a, promoted), nil
+		return d.background(ctx, call, env, c, place.Dir, a, promoted), nil
 	}
 	p := &progress{now: d.Now, began: d.Now(), show: func(line string) { tools.Progress(ctx, line) }}
 	c.Output = p
@@ -167,6 +157,22 @@ func (d Deps) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 		return tools.Failure("The command was not run: %v", err), nil
 	}
 	return answer(r), nil
+}
+
+// place is where a command would run; dir is the directory that it asks for, "" for none.
+func (d Deps) place(env sandbox.Environment, caller tools.Caller, workdir string) (p Place, dir string) {
+	p = Place{Dir: startDir(env, caller), Home: env.Home(), Protected: d.Protected}
+	if workdir != "" {
+		dir = absolute(env, p.Dir, workdir)
+		p.Dir = dir
+	}
+	if env.Backend() == "local" {
+		p.DaemonPID = d.DaemonPID // elsewhere the number is another process's
+		if p.DaemonPID == 0 {
+			p.DaemonPID = os.Getpid()
+		}
+	}
+	return p, dir
 }
 
 // startDir is where the session's next command runs.

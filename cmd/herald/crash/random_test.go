@@ -116,7 +116,7 @@ func (w *world) wander(d *dice, at place) {
 		case n < 8:
 			w.await(w.order(at, "/stop %s", "Stopped|Nothing is running|dropped"))
 		case n < 14:
-			w.await(w.order(at, "/new Fresh %s", "Fresh %s"))
+			w.await(w.order(at, "/new Fresh %s now", "Fresh %s"))
 		case n < 18:
 			w.await(w.order(at, "/title Plans %s", "Plans %s|can't run"))
 		case n < 22:

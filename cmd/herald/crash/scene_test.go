@@ -70,9 +70,9 @@ func (w *world) ben() {
 	w.await(refused)
 	w.await(w.order(ben, "/title Plans %s", "Plans %s|can't run"))
 	w.talk(ben, todo)
-	w.await(w.order(ben, "/undo", "undone|can't run"))
+	w.await(w.order(ben, "/undo now", "undone|can't run"))
 	w.answerQuestion(ben)
-	w.await(w.order(ben, "/new Fresh %s", "Fresh %s"))
+	w.await(w.order(ben, "/new Fresh %s now", "Fresh %s"))
 	w.talk(ben, plain)
 }
 

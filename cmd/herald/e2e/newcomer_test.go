@@ -155,7 +155,7 @@ func TestNewcomer(t *testing.T) {
 	t.Run("SessionsStatusHelp", func(t *testing.T) {
 		v := visit(t, b, d)
 		v.say("echo the first session")
-		require.Contains(t, v.say("/new"), "New session")
+		require.Contains(t, v.say("/new now"), "New session")
 		require.Contains(t, v.say("what did I just say"), "first message")
 		text := v.say("/status")
 		require.Contains(t, text, "demo")

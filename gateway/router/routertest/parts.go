@@ -355,7 +355,17 @@ func (Words) Remembered(_ platforms.Address, text string) string      { return "
 func (Words) Looped(_ platforms.Address, tool string) string          { return "looped " + tool }
 func (Words) Thought(platforms.Address) string                        { return "thought" }
 func (Words) AskOther(platforms.Address) string                       { return "or write" }
-func (Words) AskAnswered(_ platforms.Address, q, a string) string     { return q + ": " + a }
+func (Words) Approval(_ platforms.Address, a turn.Approval, waiting int, typed bool) (string, map[turn.Choice]string) {
+	labels := map[turn.Choice]string{}
+	for _, c := range a.Choices {
+		labels[c] = string(c)
+	}
+	return fmt.Sprintf("approve %s (%d waiting, typed %v)", a.Preview, waiting, typed), labels
+}
+func (Words) ApprovalEnded(_ platforms.Address, a turn.Approval) string {
+	return a.Preview + ": " + string(a.Choice)
+}
+func (Words) AskAnswered(_ platforms.Address, q, a string) string { return q + ": " + a }
 func (Words) Unknown(platforms.Address, sessions.OutboxKind, sessions.OutboxID) (string, string) {
 	return "in doubt", "again"
 }

@@ -166,8 +166,26 @@ func (t *Server) Press(chat int64, message int, data string, who User) (string, 
 	if !found {
 		return "", false
 	}
+	return t.press(room, m, data, who), true
+}
+
+// PressOld makes somebody press a button that the message does not have any more: their app has not seen the edit. It
+// returns the query's id, and false when there is no such message.
+func (t *Server) PressOld(chat int64, message int, data string, who User) (string, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	room := t.room(Chat{ID: chat})
+	m := room.messages[message]
+	if m == nil {
+		return "", false
+	}
+	return t.press(room, m, data, who), true
+}
+
+// press queues a press. t.mu is held.
+func (t *Server) press(room *room, m *Message, data string, who User) string {
 	if who.ID == 0 {
-		who = t.writer(room, Post{Chat: chat})
+		who = t.writer(room, Post{Chat: room.chat.ID})
 	}
 	t.nextAny++
 	id := strconv.Itoa(900000 + t.nextAny)
@@ -179,7 +197,7 @@ func (t *Server) Press(chat int64, message int, data string, who User) (string, 
 		Instance string      `json:"chat_instance"`
 		Data     string      `json:"data"`
 	}{id, who, m.wire, "1", data})
-	return id, true
+	return id
 }
 
 // Answer returns what the bot answered a press with, and whether it did.
