@@ -120,6 +120,11 @@ func (h *house) run() {
 	h.t.Helper()
 	g, err := h.open()
 	require.NoError(h.t, err)
+	h.run1(g)
+}
+
+// run1 runs a daemon that is open.
+func (h *house) run1(g *gateway.Gateway) {
 	h.gateway = g
 	ctx, stop := context.WithCancel(context.Background())
 	h.stop, h.done = stop, make(chan error, 1)
@@ -153,7 +158,7 @@ func (h *house) store() *sqlite.Store {
 // until polls a condition with a deadline.
 func (h *house) until(what string, cond func() bool) {
 	h.t.Helper()
-	h.untilWithin(15*time.Second, what, cond)
+	h.untilWithin(30*time.Second, what, cond)
 }
 
 func (h *house) untilWithin(limit time.Duration, what string, cond func() bool) {

@@ -40,9 +40,15 @@ func (s Sandbox) Open() (sandbox.Environment, error) {
 		if err != nil {
 			return nil, err
 		}
-		return sandbox.NewDocker(o)
+		d, err := sandbox.NewDocker(o)
+		if err != nil {
+			return nil, err
+		}
+		return d, nil
 	case "local":
 		return s.local()
+	case "ssh":
+		return s.ssh()
 	default:
 		o, err := s.Docker("")
 		if err != nil {
@@ -81,6 +87,17 @@ func (s Sandbox) local() (sandbox.Environment, error) {
 		InitFiles: init, Shell: t.Shell, Window: s.Config.Tools.Output.MaxBytes, Now: s.Now,
 		Supervisor: s.Supervisor, JobDir: filepath.Join(s.Paths.Home, "processes"), JobLog: int64(s.Config.Processes.LogMB) << 20,
 		KeepJobs: s.Config.Processes.OnStop == "keep", JobGrace: s.Config.Processes.Grace})
+}
+
+// ssh is another host.
+func (s Sandbox) ssh() (sandbox.Environment, error) {
+	t := s.Config.Terminal
+	dir := "~"
+	if filepath.IsAbs(t.Cwd) || strings.HasPrefix(t.Cwd, "~/") {
+		dir = t.Cwd
+	}
+	return sandbox.NewSSH(sandbox.SSHOptions{Host: t.SSHHost, User: t.SSHUser, Port: t.SSHPort, Key: t.SSHKey, KnownHosts: t.SSHKnownHosts, Dir: dir,
+		SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, InitFiles: t.InitFiles, Window: s.Config.Tools.Output.MaxBytes})
 }
 
 func bashrc(home string) (string, error) {
@@ -207,12 +224,15 @@ type room struct {
 }
 
 // openSandboxes makes the profile's own environment.
-func (g *Gateway) openSandboxes() (err error) {
+func (g *Gateway) openSandboxes() error {
 	s := Sandbox{Config: g.cfg(), Paths: g.opt.Paths, Profile: g.opt.Profile, Log: g.log, Now: g.now, Supervisor: g.opt.Supervisor}
 	g.sandboxes = &sandboxes{sandbox: s, rooms: map[string]*room{}}
-	g.sandboxes.own, err = s.Open()
-	g.env = g.sandboxes.own
-	return err
+	own, err := s.Open()
+	if err != nil {
+		return err
+	}
+	g.sandboxes.own, g.env = own, own
+	return nil
 }
 
 // environment is where a caller's commands run.

@@ -20,6 +20,12 @@ type Terminal struct {
 	DegradedMode   string        `yaml:"degraded_mode" default:"warn" oneof:"warn,fail" env:"TERMINAL_DEGRADED_MODE" doc:"what the agent gets when the place for commands can't be reached: warn: a result that says so and how to go on; fail: an error"`
 	SandboxDir     string        `yaml:"sandbox_dir" check:"abspath" env:"TERMINAL_SANDBOX_DIR" doc:"directory of the files of persistent containers; unset: sandboxes in the main home"`
 
+	SSHHost       string `yaml:"ssh_host" check:"text" env:"TERMINAL_SSH_HOST" doc:"the host for backend ssh: a name, an address, or an alias of the SSH client's configuration"`
+	SSHUser       string `yaml:"ssh_user" check:"text" env:"TERMINAL_SSH_USER" doc:"the user there; unset: what the SSH client's configuration says"`
+	SSHPort       int    `yaml:"ssh_port" default:"0" min:"0" max:"65535" env:"TERMINAL_SSH_PORT" doc:"the port there; 0: what the SSH client's configuration says, else 22"`
+	SSHKey        string `yaml:"ssh_key" check:"abspath" env:"TERMINAL_SSH_KEY" doc:"the file of the private key; unset: what the SSH client finds itself"`
+	SSHKnownHosts string `yaml:"ssh_known_hosts" check:"abspath" env:"TERMINAL_SSH_KNOWN_HOSTS" doc:"the file with the keys of hosts; a new host is added, one with another key than before is refused; unset: the SSH client's own"`
+
 	ContainerCPU        float64 `yaml:"container_cpu" default:"1" min:"0" max:"1024" env:"TERMINAL_CONTAINER_CPU" doc:"processor cores of a container; 0: no limit"`
 	ContainerMemoryMB   int     `yaml:"container_memory" default:"5120" min:"0" max:"10000000" env:"TERMINAL_CONTAINER_MEMORY" doc:"megabytes of memory of a container; 0: no limit"`
 	ContainerDiskMB     int     `yaml:"container_disk" default:"51200" min:"0" max:"100000000" env:"TERMINAL_CONTAINER_DISK" doc:"megabytes of disk of a container, where its engine can limit that; 0: no limit"`
@@ -39,6 +45,13 @@ type Terminal struct {
 	DockerReaper    bool              `yaml:"docker_orphan_reaper" default:"true" env:"TERMINAL_DOCKER_ORPHAN_REAPER" doc:"remove containers of this profile that ended more than ten minutes ago"`
 	DockerSharedKey string            `yaml:"docker_shared_container_key" check:"text" env:"TERMINAL_DOCKER_SHARED_CONTAINER_KEY" doc:"profiles with the same key share one container; what its image and mounts are is decided by the one that makes it"`
 	DockerSnap      bool              `yaml:"docker_snap_compat" default:"false" env:"TERMINAL_DOCKER_SNAP_COMPAT" doc:"leave out what Docker from a snap package can't do: no-new-privileges and the init process"`
+}
+
+// validateTerminal checks what backend ssh needs.
+func (c *Config) validateTerminal(r *Report) {
+	if c.Terminal.Backend == "ssh" && c.Terminal.SSHHost == "" {
+		r.errorf("terminal.ssh_host", r.Origin("terminal.backend"), "is missing: terminal.backend is ssh; set it to the host's name, or choose another backend")
+	}
 }
 
 // containerOnly begin the keys that only containers have.

@@ -10,6 +10,7 @@ import (
 func (c *Config) validate(r *Report) {
 	c.validateHTTP(r)
 	c.validateTelegram(r)
+	c.validateTerminal(r)
 	for _, p := range c.Platforms.Blocks() {
 		for id, o := range p.Shared().ChannelOverrides {
 			if key := "platforms." + p.Name + ".channel_overrides." + id; o.Provider != "" && o.Model == "" {
