@@ -177,7 +177,9 @@ func (g *Gateway) compose(at platforms.Address, args SendArgs) (text string, row
 	if adapter, ok := g.accounts.Adapter(at.AccountOf()); ok {
 		traits = adapter.Traits()
 	}
-	text, files, refused := g.settings().Media.Attach(text, at.Platform, traits, g.now())
+	media := g.settings().Media
+	media.Resolve = nil // whoever asks for it names files of this machine
+	text, files, refused := media.Attach(context.Background(), "", text, at.Platform, traits, g.now())
 	if text = strings.TrimSpace(text); text != "" {
 		rows = g.rows(sessions.OutSend, at, text)
 	}

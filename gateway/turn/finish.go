@@ -21,7 +21,7 @@ func (run *Run) finish(outcome agent.Outcome) {
 	run.endStream()
 	run.endBubble()
 	rows := []*sessions.Message{row}
-	out, undelivered := run.finalRows(run.shown(outcome, row))
+	out, undelivered := run.finalRows(mediaWait, run.shown(outcome, row))
 	if undelivered != nil {
 		rows = append(rows, undelivered)
 	}
@@ -192,7 +192,7 @@ func (run *Run) Stop(tx sessions.Tx, state sessions.TurnState, reason string) (r
 			return nil, false, err
 		}
 		var undelivered *sessions.Message
-		rows, undelivered = run.finalRows(partial + "\n\n" + run.r.s.Texts.Stopped(run.address()))
+		rows, undelivered = run.finalRows(mediaWaitInside, partial+"\n\n"+run.r.s.Texts.Stopped(run.address()))
 		if err := appendOne(tx, undelivered); err != nil {
 			return nil, false, err
 		}
@@ -222,16 +222,26 @@ func (run *Run) Abandon() {
 	run.r.ended(run, sessions.TurnStopped)
 }
 
+// How long the files of an answer may take to be fetched from a sandbox that is not on this machine: at the end of a
+// turn, and inside a transaction, where others wait.
+const (
+	mediaWait       = time.Minute
+	mediaWaitInside = 3 * time.Second
+)
+
 // finalRows makes the outbox rows of an answer: a row per chunk, then its files, then a line for each file that may
 // not be sent. undelivered tells the model of these, nil for none; append it behind the answer.
-func (run *Run) finalRows(text string) (out []*sessions.OutboxRow, undelivered *sessions.Message) {
+// wait bounds how long files are fetched from elsewhere.
+func (run *Run) finalRows(wait time.Duration, text string) (out []*sessions.OutboxRow, undelivered *sessions.Message) {
 	s := run.r.s
 	at := run.address()
 	traits := platforms.Traits{Text: platforms.TextTraits{Dialect: platforms.Plain}, Attachments: true}
 	if adapter, ok := s.Adapters.Adapter(at.AccountOf()); ok {
 		traits = adapter.Traits()
 	}
-	text, files, refused := run.set.Media.Attach(Clean(text), at.Platform, traits, s.Now())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(run.ctx), wait)
+	defer cancel()
+	text, files, refused := run.set.Media.Attach(ctx, run.session.Key, Clean(text), at.Platform, traits, s.Now())
 	for i, chunk := range format.Render(s.Redact(text), traits.Text) {
 		row := &sessions.OutboxRow{Kind: sessions.OutFinal, Turn: run.turn.ID, Session: run.session.ID,
 			Message: platforms.Outgoing{Address: at, Text: chunk, ReplyTo: run.replyTo(i)}}

@@ -32,7 +32,7 @@ func (run *Run) Answer(ctx context.Context, r model.Response) (sessions.Message,
 	var out []*sessions.OutboxRow
 	var undelivered *sessions.Message
 	if text := strings.TrimSpace(row.Content); text != "" && (run.display.Interim || visible) {
-		out, undelivered = run.finalRows(text)
+		out, undelivered = run.finalRows(mediaWait, text)
 		run.endBubble() // the next calls are shown below these words
 	}
 	err := run.update(sessions.EdgeTurnAnswer, func(tx sessions.Tx) error {
@@ -99,7 +99,7 @@ func (run *Run) Absorb(ctx context.Context) ([]sessions.Message, error) {
 	var undelivered *sessions.Message
 	if strings.TrimSpace(partial) != "" {
 		rows = append(rows, &sessions.Message{Role: sessions.Assistant, Kind: sessions.KindPartial, Content: partial, Active: true, At: run.r.s.Now()})
-		out, undelivered = run.finalRows(partial + " …")
+		out, undelivered = run.finalRows(mediaWait, partial+" …")
 	}
 	items := make([]sessions.InboxItem, len(notes))
 	for i, n := range notes {

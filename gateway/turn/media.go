@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"herald/platforms"
+	"herald/sessions"
 )
 
 // mediaTag matches a MEDIA:<absolute path> directive: a line of its own, or in the middle of one up to white
@@ -78,8 +80,10 @@ type MediaPolicy struct {
 	Denied func(path string) bool
 	// MaxBytes bounds one file; 0 means no bound.
 	MaxBytes int64
-	// Resolve maps a path of the sandbox to one of the host; nil changes nothing.
-	Resolve func(path string) (string, error)
+	// Resolve returns where a file that a conversation's tools named is on this machine; nil changes nothing. The
+	// conversation is told by its key: files are delivered after what a turn knows is gone. An error says why there is
+	// none, in words for people.
+	Resolve func(ctx context.Context, of sessions.Key, path string) (string, error)
 }
 
 // Refused is a file that was to be sent and stays here.
@@ -87,11 +91,12 @@ type Refused struct{ Name, Reason string }
 
 // Attach takes the MEDIA tags out of a text for a place whose platform has these traits, and returns the files that may
 // go there, checked, and those that may not, with the reason for people and for who wrote the text. The platform's own
-// limits are the adapter's matter: they may differ from room to room.
-func (p MediaPolicy) Attach(text string, at platforms.Name, traits platforms.Traits, now time.Time) (rest string, files []platforms.Attachment, refused []Refused) {
+// limits are the adapter's matter: they may differ from room to room. ctx bounds what Resolve does for the conversation
+// of a key.
+func (p MediaPolicy) Attach(ctx context.Context, of sessions.Key, text string, at platforms.Name, traits platforms.Traits, now time.Time) (rest string, files []platforms.Attachment, refused []Refused) {
 	rest, tags := takeMedia(text)
 	for _, m := range tags {
-		a, err := p.Allow(m, now)
+		a, err := p.resolve(ctx, of, m, now)
 		switch {
 		case err != nil:
 		case !traits.Attachments:
@@ -104,6 +109,23 @@ func (p MediaPolicy) Attach(text string, at platforms.Name, traits platforms.Tra
 		files = append(files, a)
 	}
 	return rest, files, refused
+}
+
+// resolve is Allow of a file that may be in a sandbox. It keeps the name that it has there.
+func (p MediaPolicy) resolve(ctx context.Context, of sessions.Key, m media, now time.Time) (platforms.Attachment, error) {
+	name := m.name()
+	if p.Resolve != nil {
+		path, err := p.Resolve(ctx, of, m.path)
+		if err != nil {
+			return platforms.Attachment{}, err
+		}
+		m.path = path
+	}
+	a, err := p.Allow(m, now)
+	if err == nil {
+		a.Name = platforms.SafeName(name)
+	}
+	return a, err
 }
 
 // Undelivered tells the model which files did not go out; "" for none.
@@ -121,13 +143,6 @@ func Undelivered(refused []Refused) string {
 // Allow checks one file and describes it for sending. The error says why not, in words for people.
 func (p MediaPolicy) Allow(m media, now time.Time) (platforms.Attachment, error) {
 	path := m.path
-	if p.Resolve != nil {
-		resolved, err := p.Resolve(path)
-		if err != nil {
-			return platforms.Attachment{}, err
-		}
-		path = resolved
-	}
 	if !filepath.IsAbs(path) {
 		return platforms.Attachment{}, errors.New("the path is not absolute")
 	}

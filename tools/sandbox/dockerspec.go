@@ -132,15 +132,18 @@ func (o DockerOptions) mountAll(h *container.HostConfig) error {
 
 // writable are the directories of this machine that commands work in: a persistent container's own, and the mounted
 // working directory.
-func (o DockerOptions) writable() []Mount {
+func (o DockerOptions) writable() []Mount { return o.writableIn(o.filesDir()) }
+
+// writableIn is writable with a container's own directories below dir.
+func (o DockerOptions) writableIn(dir string) []Mount {
 	var out []Mount
 	if o.HostCwd != "" {
 		out = append(out, Mount{Container: workspaceDir, Host: o.HostCwd})
 	}
 	if o.Request.Persistent {
-		out = append(out, Mount{Container: "/root", Host: filepath.Join(o.filesDir(), "home")})
+		out = append(out, Mount{Container: "/root", Host: filepath.Join(dir, "home")})
 		if o.HostCwd == "" {
-			out = append(out, Mount{Container: workspaceDir, Host: filepath.Join(o.filesDir(), "workspace")})
+			out = append(out, Mount{Container: workspaceDir, Host: filepath.Join(dir, "workspace")})
 		}
 	}
 	return out
@@ -167,14 +170,17 @@ func (o DockerOptions) unmakeDirs() {
 }
 
 // planned are the mounts that a container made from these options has.
-func (o DockerOptions) planned() (Mounts, error) {
+func (o DockerOptions) planned() (Mounts, error) { return o.laidOut(o.filesDir()) }
+
+// laidOut is planned with a container's own directories below dir.
+func (o DockerOptions) laidOut(dir string) (Mounts, error) {
 	var table []Mount
 	for _, v := range o.Volumes {
 		if m, bind, err := ParseVolume(v); err == nil && bind {
 			table = append(table, m)
 		}
 	}
-	table = append(table, o.writable()...)
+	table = append(table, o.writableIn(dir)...)
 	for _, f := range o.Files {
 		table = append(table, Mount{Container: f.Container, Host: f.Host, ReadOnly: true, Cache: f.Cache})
 	}

@@ -1,0 +1,70 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Layouts returns the mounts of every container whose files a conversation may have: what it made earlier is found also
+// when the container is not running, was made under another key, or by an earlier configuration. In this order: that of
+// the shared key, that of the profile, the default one, and the one of the conversation, as they were made once; session
+// is the key of that conversation, empty for none. Only those whose directory is there are returned, and none where
+// nothing persists.
+//
+// The default one is left out for a named profile that has its sandbox directory in common with others: it is theirs.
+// alone says that the directory is the profile's alone.
+func Layouts(o DockerOptions, session string, alone bool) []Mounts {
+	if !o.Request.Persistent {
+		return nil
+	}
+	var keys []string
+	if o.Request.Shared != "" {
+		keys = append(keys, "shared:"+o.Request.Shared)
+	}
+	named := o.Request.Profile != "" && o.Request.Profile != "default"
+	if named {
+		keys = append(keys, "profile:"+o.Request.Profile)
+	}
+	if !named || alone {
+		keys = append(keys, "default")
+	}
+	if session != "" {
+		keys = append(keys, "session:"+session)
+	}
+	var found []Mounts
+	for _, key := range keys {
+		dir := filepath.Join(o.Dir, "docker", PlaceDir(key))
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+			continue
+		}
+		if m, err := o.laidOut(dir); err == nil {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// Confine returns the directory that containers write in and that holds a path of this machine, empty for none: the
+// container's own below the sandbox directory, or a volume. The mounted working directory is one as well.
+func Confine(o DockerOptions, p string) string {
+	own := filepath.Join(o.Dir, "docker")
+	if rel, inside := below(p, own); inside {
+		// <key>/home and <key>/workspace; what is above them belongs to nobody.
+		parts := split(filepath.ToSlash(rel))
+		if len(parts) > 2 {
+			parts = parts[:2]
+		}
+		return filepath.Join(own, filepath.Join(parts...))
+	}
+	longest := ""
+	for _, v := range o.Volumes {
+		m, bind, err := ParseVolume(v)
+		if _, inside := below(p, m.Host); err == nil && bind && !m.ReadOnly && inside && len(m.Host) > len(longest) {
+			longest = m.Host
+		}
+	}
+	if _, inside := below(p, o.HostCwd); o.HostCwd != "" && inside && len(o.HostCwd) > len(longest) {
+		longest = o.HostCwd
+	}
+	return longest
+}
