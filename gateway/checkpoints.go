@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
-	"github.com/rs/zerolog"
-
-	"herald/gateway/config"
 	"herald/tools"
 	"herald/tools/checkpoint"
 )
@@ -21,16 +19,16 @@ type checkpoints struct {
 }
 
 // OpenCheckpoints returns a profile's checkpoints as its configuration has them, for the daemon and for the command line.
-func OpenCheckpoints(cfg *config.Config, paths config.Paths, now func() time.Time, log zerolog.Logger) *checkpoint.Store {
-	c := cfg.Checkpoints
-	return checkpoint.Open(checkpoint.Options{Dir: paths.Checkpoint, Enabled: c.Enabled, MaxSnapshots: c.MaxSnapshots,
-		MaxTotal: int64(c.MaxTotalMB) << 20, MaxFile: int64(c.MaxFileMB) << 20, Timeout: c.Timeout, Now: now, Log: log})
+func OpenCheckpoints(s Sandbox) *checkpoint.Store {
+	c := s.Config.Checkpoints
+	return checkpoint.Open(checkpoint.Options{Dir: s.Paths.Checkpoint, Enabled: c.Enabled, MaxSnapshots: c.MaxSnapshots,
+		MaxTotal: int64(c.MaxTotalMB) << 20, MaxFile: int64(c.MaxFileMB) << 20, Timeout: c.Timeout, Confine: s.Confine, Now: s.Now, Log: s.Log})
 }
 
 // openCheckpoints makes the daemon's.
 func (g *Gateway) openCheckpoints() {
 	c := g.cfg().Checkpoints
-	g.checkpoints = checkpoints{g, OpenCheckpoints(g.cfg(), g.opt.Paths, g.now, g.log)}
+	g.checkpoints = checkpoints{g: g, store: OpenCheckpoints(g.sandboxes.sandbox)}
 	if c.Enabled && !g.checkpoints.store.On() {
 		g.log.Warn().Msg("git is not installed, so there are no checkpoints and no /rollback; install git, or set checkpoints.enabled to false")
 	}
@@ -81,10 +79,15 @@ func (c checkpoints) Begin(ctx context.Context, call tools.Call, spec tools.Spec
 	}, errors.Join(errs...)
 }
 
-// dirs are the directories that a call may change files of.
+// dirs are the directories of this machine that a call may change files of. What this machine does not see has none.
 func (c checkpoints) dirs(call tools.Call, spec tools.Spec) []string {
+	env, place := c.g.placeOf(call.Caller), c.g.sandboxes.sandbox
 	if spec.ChangesFiles {
-		return []string{c.store.RootFor(filepath.Join(c.dirOf(call.Caller.Session), "x"))}
+		p, err := place.Project(env, startOf(env, call.Caller.Session, place))
+		if err != nil {
+			return nil
+		}
+		return []string{c.store.RootFor(filepath.Join(p.Host, "x"))}
 	}
 	if spec.Paths == nil {
 		return nil
@@ -94,22 +97,16 @@ func (c checkpoints) dirs(call tools.Call, spec tools.Spec) []string {
 		return nil
 	}
 	var dirs []string
-	seen := map[string]bool{}
 	for _, path := range paths {
-		if dir := c.store.RootFor(path); !seen[dir] {
-			seen[dir] = true
+		host, err := hostFile(place, env, path)
+		if err != nil {
+			continue
+		}
+		if dir := c.store.RootFor(host); !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
 	}
 	return dirs
-}
-
-// dirOf is where a session's commands run.
-func (c checkpoints) dirOf(session string) string {
-	if dir, ok := c.g.env.Dir(session); ok {
-		return dir
-	}
-	return c.g.cfg().WorkDir(c.g.opt.Paths)
 }
 
 // prune is housekeeping.

@@ -265,7 +265,7 @@ func (g *Gateway) settings() turn.Settings {
 		MaxMedia: int64(cfg.Gateway.MaxInboundMedia), MediaDir: filepath.Join(g.opt.Paths.Media, "in"),
 		Media: turn.MediaPolicy{
 			Roots: []string{g.opt.Paths.Media}, AllowDirs: cfg.Gateway.MediaAllowDirs, Strict: cfg.Gateway.StrictMedia,
-			Recent: recent, Denied: g.protected,
+			Recent: recent, Denied: g.protected, Resolve: g.courier.Resolve,
 		},
 		ShowNarration: !cfg.FilterSilence, HideWarnings: cfg.Display.HideWarnings, CompactNotices: cfg.Compression.Progress,
 		NudgeEvery: cfg.Memory.NudgeInterval, MaxRows: cfg.Sessions.MaxResumeMessages, Timestamps: cfg.Gateway.Timestamps,

@@ -17,6 +17,7 @@ import (
 	"herald/gateway/admin"
 	"herald/gateway/command"
 	"herald/gateway/config"
+	"herald/gateway/courier"
 	"herald/gateway/delivery"
 	"herald/gateway/router"
 	"herald/gateway/turn"
@@ -73,6 +74,7 @@ type Gateway struct {
 	processes   *process.Processes
 	checkpoints checkpoints
 	approvals   *approvals
+	courier     *courier.Courier
 	models      *models
 	gate        *access.Gate
 	pairing     *access.Pairing
@@ -119,11 +121,12 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	if err := g.openStore(ctx); err != nil {
 		return nil, err
 	}
-	g.openCheckpoints()
 	g.approvals = newApprovals(g)
 	if err := g.buildTools(); err != nil {
 		return nil, err
 	}
+	g.openCheckpoints()
+	g.openCourier()
 	if g.models, err = newModels(ctx, g); err != nil {
 		return nil, err
 	}
@@ -199,7 +202,7 @@ func (g *Gateway) buildCore() {
 		Tier:    func(e platforms.Event) access.Tier { return g.decide(e).Tier },
 		May:     func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
 		Named:   func(e platforms.Event) bool { return g.decide(e).Named },
-		SetHome: g.setHome, Forget: g.forget, Processes: processes{g}, Checkpoints: g.checkpoints.store, Dir: g.checkpoints.dirOf, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.summarise,
+		SetHome: g.setHome, Forget: g.forget, Processes: processes{g}, Checkpoints: g.checkpoints.store, Project: g.rollbackDir, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.summarise,
 		Resend: g.worker.Resend, AnswerAsk: g.runner.AnswerClick, AnswerClick: g.accounts.answerClick,
 		MayDecide: func(e platforms.Event, requester platforms.UserID) bool {
 			return g.decide(e).MayDecide(g.cfg().Approvals.Scope, requester, e.Sender)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -18,28 +19,30 @@ import (
 )
 
 // checkpoints opens the profile's checkpoints. They have a lock of their own: a running daemon is no obstacle.
-func (g *globals) checkpoints() (*checkpoint.Store, *config.Config, error) {
+func (g *globals) checkpoints() (*checkpoint.Store, gateway.Sandbox, error) {
+	none := gateway.Sandbox{}
 	paths, err := g.paths()
 	if err != nil {
-		return nil, nil, err
+		return nil, none, err
 	}
 	source, err := g.source(paths)
 	if err != nil {
-		return nil, nil, err
+		return nil, none, err
 	}
 	cfg, report, err := config.Load(source)
 	if err == nil {
 		err = report.Err()
 	}
 	if err != nil {
-		return nil, nil, coded{err, exitConfig}
+		return nil, none, coded{err, exitConfig}
 	}
 	log := zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.TimeOnly}).Level(zerolog.WarnLevel)
-	store := gateway.OpenCheckpoints(cfg, paths, time.Now, log)
+	place := gateway.Sandbox{Config: cfg, Paths: paths, Profile: g.profileName(), Log: log, Now: time.Now}
+	store := gateway.OpenCheckpoints(place)
 	if !store.On() {
-		return nil, nil, coded{errors.New("checkpoints are off: git is not installed, or checkpoints.enabled is false"), exitConfig}
+		return nil, none, coded{errors.New("checkpoints are off: git is not installed, or checkpoints.enabled is false"), exitConfig}
 	}
-	return store, cfg, nil
+	return store, place, nil
 }
 
 // rollbackFlags are what `herald rollback` can be told.
@@ -58,21 +61,26 @@ A rollback brings back what the agent changed and keeps what you edited yourself
 file name brings back that file alone. What was there before is kept: --undo brings it back.`,
 		Example: "  herald rollback\n  herald rollback 1\n  herald rollback 1 --yes\n  herald rollback 2 notes.txt --yes\n  herald rollback --diff 1\n  herald rollback --undo",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, _, err := g.checkpoints()
+			store, place, err := g.checkpoints()
 			if err != nil {
 				return err
 			}
-			dir := f.dir
-			if dir == "" {
-				if dir, err = os.Getwd(); err != nil {
-					return err
-				}
-				dir = store.RootFor(dir + "/x")
+			cwd, err := os.Getwd()
+			if err != nil && f.dir == "" {
+				return err
 			}
-			return rollback(cmd.Context(), cmd.OutOrStdout(), store, dir, args, f)
+			project, err := place.Named(f.dir, cwd)
+			if err != nil {
+				return fmt.Errorf("there are no checkpoints here: %w", err)
+			}
+			dir := project.Host
+			if f.dir == "" {
+				dir = store.RootFor(filepath.Join(dir, "x"))
+			}
+			return rollback(cmd.Context(), cmd.OutOrStdout(), store, dir, project.Shown, args, f)
 		},
 	}
-	cmd.Flags().StringVar(&f.dir, "dir", "", "the directory; default: the project of the current one")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "the directory, by the container's name where commands run in one; default: the project of the current one, or where the container's sessions begin")
 	cmd.Flags().BoolVar(&f.all, "all", false, "take back your own edits too")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do it; without it the rollback is only shown")
 	cmd.Flags().StringVar(&f.diff, "diff", "", "show what has changed since that checkpoint")
@@ -81,7 +89,7 @@ file name brings back that file alone. What was there before is kept: --undo bri
 	return cmd
 }
 
-func rollback(ctx context.Context, out io.Writer, store *checkpoint.Store, dir string, args []string, f rollbackFlags) error {
+func rollback(ctx context.Context, out io.Writer, store *checkpoint.Store, dir string, shown func(string) string, args []string, f rollbackFlags) error {
 	switch {
 	case f.undo:
 		res, err := store.Undo(ctx, dir, "")
@@ -97,7 +105,7 @@ func rollback(ctx context.Context, out io.Writer, store *checkpoint.Store, dir s
 		}
 		return err
 	case len(args) == 0:
-		return printCheckpoints(ctx, out, store, dir)
+		return printCheckpoints(ctx, out, store, dir, shown(dir))
 	}
 	to := checkpoint.Target{Ref: args[0], All: f.all}
 	if len(args) == 2 {
@@ -118,16 +126,16 @@ func rollback(ctx context.Context, out io.Writer, store *checkpoint.Store, dir s
 	return err
 }
 
-func printCheckpoints(ctx context.Context, out io.Writer, store *checkpoint.Store, dir string) error {
+func printCheckpoints(ctx context.Context, out io.Writer, store *checkpoint.Store, dir, name string) error {
 	list, err := store.List(ctx, dir)
 	if err != nil {
 		return err
 	}
 	if len(list) == 0 {
-		fmt.Fprintf(out, "There is no checkpoint of %s yet. One is taken before the agent first changes a file in a turn.\n", dir)
+		fmt.Fprintf(out, "There is no checkpoint of %s yet. One is taken before the agent first changes a file in a turn.\n", name)
 		return nil
 	}
-	fmt.Fprintf(out, "Checkpoints of %s, newest first:\n", dir)
+	fmt.Fprintf(out, "Checkpoints of %s, newest first:\n", name)
 	for i, c := range list {
 		fmt.Fprintf(out, "%3d. %s  %s  %s: %d files changed since (+%d -%d)\n", i+1, c.Short, c.At.Local().Format(time.DateTime), c.Reason, c.Files, c.Insertions, c.Deletions)
 	}
@@ -175,7 +183,7 @@ func checkpointsCmd(g *globals) *cobra.Command {
 func checkpointsStatusCmd(g *globals) *cobra.Command {
 	return &cobra.Command{Use: "status", Aliases: []string{"list"}, Short: "Directories with checkpoints, and the room they take", Args: cobra.NoArgs, Example: "  herald checkpoints status",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, _, err := g.checkpoints()
+			store, place, err := g.checkpoints()
 			if err != nil {
 				return err
 			}
@@ -188,7 +196,7 @@ func checkpointsStatusCmd(g *globals) *cobra.Command {
 				if list, err := store.List(cmd.Context(), dir); err == nil {
 					n = fmt.Sprint(len(list))
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%4s  %s\n", n, dir)
+				fmt.Fprintf(cmd.OutOrStdout(), "%4s  %s\n", n, place.Shown(dir))
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%d directories, %.1f MiB\n", len(dirs), float64(store.Size())/(1<<20))
 			return nil
@@ -201,12 +209,12 @@ func checkpointsPruneCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{Use: "prune", Short: "Remove checkpoints of directories that were not used for some days, and give the room back", Args: cobra.NoArgs,
 		Example: "  herald checkpoints prune\n  herald checkpoints prune --max-size-mb 100\n  herald checkpoints prune --orphans --force",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, cfg, err := g.checkpoints()
+			store, place, err := g.checkpoints()
 			if err != nil {
 				return err
 			}
 			if !cmd.Flags().Changed("retention-days") {
-				days = cfg.Checkpoints.RetentionDays
+				days = place.Config.Checkpoints.RetentionDays
 			}
 			o := checkpoint.PruneOptions{Retention: time.Duration(days) * 24 * time.Hour, MaxTotal: int64(size) << 20}
 			if orphans {

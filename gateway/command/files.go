@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,9 @@ const (
 	offeredButtons    = 5  // checkpoints that have a button
 	diffLines         = 80 // of a diff
 )
+
+// ErrElsewhere says that a session's files are where this machine does not see them, so that there are no checkpoints.
+var ErrElsewhere = errors.New("the files are elsewhere")
 
 // fileCommands are about the files that the agent changed.
 func fileCommands() []Spec {
@@ -94,20 +98,36 @@ func (q *Request) project(ctx context.Context) (string, error) {
 	if q.Checkpoints == nil || !q.Checkpoints.On() {
 		return "", checkpoint.ErrOff
 	}
-	var id sessions.ID
+	var of sessions.Session
 	err := q.Store.View(ctx, func(v sessions.View) error {
 		s, _, err := q.session(v)
 		if errors.Is(err, sessions.ErrNotFound) {
 			return nil
 		}
-		id = s.ID
+		of = s
 		return err
 	})
 	if err != nil {
 		return "", err
 	}
-	dir := q.Checkpoints.RootFor(q.Dir(string(id)) + "/x")
-	return q.Checkpoints.Dir(dir)
+	dir, shown, err := q.Project(of)
+	if err != nil {
+		return "", err
+	}
+	q.shown = shown
+	real, err := q.Checkpoints.Dir(dir)
+	if err != nil {
+		return dir, err // it names the directory
+	}
+	return real, nil
+}
+
+// called is what people call a directory.
+func (q *Request) called(dir string) string {
+	if q.shown == nil {
+		return dir
+	}
+	return q.shown(dir)
 }
 
 // noCheckpoint says why there is nothing to go back to.
@@ -116,14 +136,20 @@ func (q *Request) noCheckpoint(ctx context.Context, dir string, err error) error
 	switch {
 	case errors.Is(err, checkpoint.ErrOff):
 		return q.reply(ctx, q.t("command.rollback.off"))
+	case errors.Is(err, ErrElsewhere):
+		return q.reply(ctx, q.t("command.rollback.elsewhere"))
 	case errors.Is(err, checkpoint.ErrBusy):
 		return q.reply(ctx, q.t("command.rollback.busy"))
-	case errors.Is(err, checkpoint.ErrNone):
-		return q.reply(ctx, q.t("command.rollback.none", locales.Str("dir", format.Code(dir))))
+	case errors.Is(err, checkpoint.ErrNone), errors.Is(err, fs.ErrNotExist):
+		return q.reply(ctx, q.t("command.rollback.none", locales.Str("dir", format.Code(q.called(dir)))))
 	case errors.As(err, &out):
 		return q.reply(ctx, q.badNumber(out.Ref, 1, out.N))
 	}
-	return q.reply(ctx, q.t("command.rollback.failed", locales.Str("reason", format.EscapeMarkdown(err.Error()))))
+	reason := err.Error()
+	if dir != "" {
+		reason = strings.ReplaceAll(reason, dir, q.called(dir))
+	}
+	return q.reply(ctx, q.t("command.rollback.failed", locales.Str("reason", format.EscapeMarkdown(reason))))
 }
 
 func (q *Request) listCheckpoints(ctx context.Context, dir string) error {
@@ -135,7 +161,7 @@ func (q *Request) listCheckpoints(ctx context.Context, dir string) error {
 		return q.noCheckpoint(ctx, dir, err)
 	}
 	var b strings.Builder
-	b.WriteString(q.t("command.rollback.title", locales.Str("dir", format.Code(dir))))
+	b.WriteString(q.t("command.rollback.title", locales.Str("dir", format.Code(q.called(dir)))))
 	var row []platforms.Button
 	for i, c := range list[:min(len(list), listedCheckpoints)] {
 		b.WriteString("\n" + q.t("command.rollback.line", locales.Int("number", i+1), locales.Dur("time", q.age(c)),

@@ -39,9 +39,10 @@ type Services struct {
 	SetHome func(tx sessions.Tx, e platforms.Event, off bool) error
 	// Forget drops cached conversations whose rows a command has changed.
 	Forget func(id sessions.ID)
-	// Checkpoints are the pictures of the agent's directories; Dir is where a session's commands run.
+	// Checkpoints are the pictures of the agent's directories. Project returns the one that a session works in, and what
+	// people call a path of it; ErrElsewhere where this machine does not see it.
 	Checkpoints *checkpoint.Store
-	Dir         func(session string) string
+	Project     func(s sessions.Session) (dir string, shown func(path string) string, err error)
 	// Processes are the background processes of conversations.
 	Processes Processes
 	// Models and Status describe the daemon.
@@ -215,6 +216,7 @@ type Request struct {
 	kept func(tx sessions.Tx, answer sessions.OutboxID) error
 	// confirmed says that the person was asked whether they mean it.
 	confirmed bool
+	shown     func(path string) string // what people call a path of this machine; nil: by its name
 }
 
 // Run implements router.Commands.

@@ -45,26 +45,43 @@ func Layouts(o DockerOptions, session string, alone bool) []Mounts {
 }
 
 // Confine returns the directory that containers write in and that holds a path of this machine, empty for none: the
-// container's own below the sandbox directory, or a volume. The mounted working directory is one as well.
+// container's own below the sandbox directory, or a volume. The mounted working directory is one as well. The path may be
+// written with or without the links that lead to these directories.
 func Confine(o DockerOptions, p string) string {
-	own := filepath.Join(o.Dir, "docker")
-	if rel, inside := below(p, own); inside {
+	for _, own := range names(filepath.Join(o.Dir, "docker")) {
+		rel, inside := below(p, own)
+		if !inside {
+			continue
+		}
 		// <key>/home and <key>/workspace; what is above them belongs to nobody.
 		parts := split(filepath.ToSlash(rel))
-		if len(parts) > 2 {
-			parts = parts[:2]
-		}
-		return filepath.Join(own, filepath.Join(parts...))
+		return filepath.Join(own, filepath.Join(parts[:min(2, len(parts))]...))
 	}
 	longest := ""
+	shared := []string{o.HostCwd}
 	for _, v := range o.Volumes {
-		m, bind, err := ParseVolume(v)
-		if _, inside := below(p, m.Host); err == nil && bind && !m.ReadOnly && inside && len(m.Host) > len(longest) {
-			longest = m.Host
+		if m, bind, err := ParseVolume(v); err == nil && bind && !m.ReadOnly {
+			shared = append(shared, m.Host)
 		}
 	}
-	if _, inside := below(p, o.HostCwd); o.HostCwd != "" && inside && len(o.HostCwd) > len(longest) {
-		longest = o.HostCwd
+	for _, dir := range shared {
+		if dir == "" {
+			continue
+		}
+		for _, name := range names(dir) {
+			if _, inside := below(p, name); inside && len(name) > len(longest) {
+				longest = name
+			}
+		}
 	}
 	return longest
+}
+
+// names are a directory's own name and the one without links.
+func names(dir string) []string {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || real == dir {
+		return []string{dir}
+	}
+	return []string{dir, real}
 }

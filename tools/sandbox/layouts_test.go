@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,6 +29,18 @@ func TestConfine(t *testing.T) {
 		require.Equal(t, want, Confine(o, path), path)
 	}
 	require.Empty(t, Confine(DockerOptions{Dir: "/h"}, "/w/x"))
+}
+
+// Links on the way to the directory of the containers change nothing.
+func TestConfine_ByEitherName(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(base+"/real/docker/default/workspace", 0o700))
+	require.NoError(t, os.Symlink("real", base+"/link"))
+	for _, dir := range []string{"/real", "/link"} {
+		want := base + dir + "/docker/default/workspace"
+		require.Equal(t, want, Confine(DockerOptions{Dir: base + "/link"}, want+"/x"))
+	}
 }
 
 // The layouts of a profile: in their order, only those that are there, and never another profile's.

@@ -1,0 +1,235 @@
+package gateway
+
+import (
+	"cmp"
+	"errors"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"herald/gateway/command"
+	"herald/gateway/courier"
+	"herald/sessions"
+	"herald/tools"
+	"herald/tools/sandbox"
+)
+
+// ErrElsewhere says that files are in a place that this machine does not see: another host, or a container that keeps
+// nothing.
+var ErrElsewhere = errors.New("the files are in a place that this machine does not see")
+
+// mounted is an environment that shares directories with this machine.
+type mounted interface{ Mounts() sandbox.Mounts }
+
+// Project is a directory of the agent's work by both its names.
+type Project struct {
+	// Host is its name on this machine.
+	Host string
+	// mounts lead back to the names that the agent and people use; none where they are the same.
+	mounts sandbox.Mounts
+}
+
+// Shown is the name that people and the agent know a path of this machine by.
+func (p Project) Shown(host string) string {
+	if name, ok := p.mounts.ContainerPath(host); ok {
+		return name
+	}
+	return host
+}
+
+// Project finds a directory of an environment on this machine. Links mean what they mean there; a directory that is not
+// there yet is found by its name.
+func (s Sandbox) Project(env sandbox.Environment, dir string) (Project, error) {
+	switch backend := env.Backend(); {
+	case backend == "local":
+		return Project{Host: dir}, nil
+	case backend == "auto":
+		all := s.Layouts("")
+		if len(all) == 0 {
+			return Project{Host: dir}, nil // nothing was ever run in a container
+		}
+		return hosted(all[0], s.containerDir())
+	}
+	m, ok := env.(mounted)
+	if !ok {
+		return Project{}, ErrElsewhere
+	}
+	return hosted(m.Mounts(), dir)
+}
+
+// Named finds a directory that a person at a shell names: by the container's name where the profile's files are in one,
+// else by its own. An empty name is the current directory cwd where the agent's work can be there, else where the
+// container's sessions begin.
+func (s Sandbox) Named(dir, cwd string) (Project, error) {
+	var all []sandbox.Mounts
+	switch s.Config.Terminal.Backend {
+	case "ssh":
+		return Project{}, ErrElsewhere
+	case "local":
+	default:
+		all = s.Layouts("")
+	}
+	if len(all) == 0 {
+		if s.Config.Terminal.Backend == "docker" && !s.Config.Terminal.ContainerPersistent && dir == "" && s.Confine(cwd) == "" {
+			return Project{}, ErrElsewhere
+		}
+		return Project{Host: cmp.Or(dir, cwd)}, nil
+	}
+	if dir == "" {
+		if s.Confine(cwd) != "" {
+			return Project{cwd, all[0]}, nil
+		}
+		return hosted(all[0], s.containerDir())
+	}
+	for _, m := range all {
+		if host, err := m.Resolve(dir); err == nil {
+			return Project{host, m}, nil
+		}
+	}
+	return Project{dir, all[0]}, nil
+}
+
+// Shown is the name that the agent knows a directory of its container by; others keep theirs.
+func (s Sandbox) Shown(host string) string {
+	if s.Confine(host) == "" {
+		return host
+	}
+	for _, m := range s.Layouts("") {
+		if name, ok := m.ContainerPath(host); ok {
+			return name
+		}
+	}
+	return host
+}
+
+func hosted(m sandbox.Mounts, dir string) (Project, error) {
+	host, err := m.Resolve(dir)
+	if err == nil {
+		return Project{host, m}, nil
+	}
+	if host, ok := m.HostPath(dir); ok {
+		return Project{host, m}, nil
+	}
+	return Project{}, ErrElsewhere
+}
+
+// containerDir is where sessions of the profile's container begin.
+func (s Sandbox) containerDir() string {
+	if s.Config.Terminal.DockerMountCwd {
+		return "/workspace"
+	}
+	return sandbox.ContainerCwd(s.Config.Terminal.Cwd)
+}
+
+// Layouts are the mounts of all containers that may have files of a conversation, see sandbox.Layouts.
+func (s Sandbox) Layouts(of sessions.Key) []sandbox.Mounts {
+	o, err := s.Docker("")
+	if err != nil {
+		return nil
+	}
+	_, alone := inside(s.sandboxDir(), s.Paths.Home)
+	return sandbox.Layouts(o, string(of), alone)
+}
+
+// Confine returns the directory that a container writes in and that holds a path of this machine, see sandbox.Confine.
+// The directories of containers count wherever commands run now; what else is mounted does where they may run in one.
+func (s Sandbox) Confine(p string) string {
+	t := s.Config.Terminal
+	o := sandbox.DockerOptions{Dir: s.sandboxDir()}
+	if t.Backend != "local" && t.Backend != "ssh" {
+		o.Volumes = t.DockerVolumes
+		if t.DockerMountCwd {
+			o.HostCwd = filepath.Clean(s.Config.WorkDir(s.Paths))
+		}
+	}
+	return sandbox.Confine(o, p)
+}
+
+// inside reports whether a path is a directory or below it, and how it goes on from there.
+func inside(p, dir string) (rel string, ok bool) {
+	rel, err := filepath.Rel(dir, p)
+	return rel, err == nil && filepath.IsLocal(rel)
+}
+
+// openCourier makes what brings files of the sandboxes to the platforms.
+func (g *Gateway) openCourier() {
+	s := g.sandboxes.sandbox
+	sandboxes := s.sandboxDir()
+	g.courier = courier.New(courier.Options{
+		Place:   func(of sessions.Key) (sandbox.Environment, error) { return g.sandboxes.present(string(of)), nil },
+		Layouts: s.Layouts,
+		Denied: func(host string) bool {
+			if _, own := inside(host, sandboxes); own {
+				return false // the mounts refuse the credentials there
+			}
+			return g.protected(host)
+		},
+		Allowed: func(host string) bool {
+			for _, dir := range append([]string{g.opt.Paths.Media}, g.cfg().Gateway.MediaAllowDirs...) {
+				if _, ok := inside(host, dir); ok {
+					return true
+				}
+			}
+			return false
+		},
+		Dir: filepath.Join(g.opt.Paths.Media, "out"), Now: g.now, Log: g.log,
+	})
+}
+
+// present is where a conversation's commands run, without making a throwaway container for it: the profile's own place
+// stands in for one that is gone.
+func (p *sandboxes) present(key string) sandbox.Environment {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r := p.rooms[key]; r != nil {
+		return r.env
+	}
+	return p.own
+}
+
+// projectOf is where a session works.
+func (g *Gateway) projectOf(s sessions.Session) (Project, error) {
+	env := g.sandboxes.present(string(s.Key))
+	return g.sandboxes.sandbox.Project(env, startOf(env, string(s.ID), g.sandboxes.sandbox))
+}
+
+// rollbackDir is command.Services.Project.
+func (g *Gateway) rollbackDir(s sessions.Session) (dir string, shown func(string) string, err error) {
+	p, err := g.projectOf(s)
+	if err != nil {
+		return "", nil, command.ErrElsewhere
+	}
+	return g.checkpoints.store.RootFor(filepath.Join(p.Host, "x")), p.Shown, nil
+}
+
+// startOf is where a session's commands run in an environment.
+func startOf(env sandbox.Environment, session string, s Sandbox) string {
+	if dir, ok := env.Dir(session); ok || env.Backend() != "local" && env.Backend() != "auto" {
+		return dir
+	}
+	return filepath.Clean(s.Config.WorkDir(s.Paths))
+}
+
+// hostFile is the name on this machine of a file that a tool names; it need not exist.
+func hostFile(s Sandbox, env sandbox.Environment, file string) (string, error) {
+	if env.Backend() == "local" {
+		return file, nil
+	}
+	if !path.IsAbs(file) || strings.HasSuffix(file, "/") {
+		return "", ErrElsewhere
+	}
+	p, err := s.Project(env, path.Dir(path.Clean(file)))
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(p.Host, path.Base(file)), nil
+}
+
+// placeOf is where a call's commands run; one that can't be had has no files.
+func (g *Gateway) placeOf(caller tools.Caller) sandbox.Environment {
+	env, err := g.sandboxes.environment(caller)
+	if err != nil {
+		return g.env
+	}
+	return env
+}
