@@ -223,7 +223,9 @@ func TestJob_ResumeNeverSignalsAStranger(t *testing.T) {
 		j.kill(l.killer)
 		p, err := l.Resume(t.Context(), Ref{ID: id}, Command{})
 		require.NoError(t, err)
-		require.NoError(t, l.Kill(t.Context(), p))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		require.NoError(t, l.Kill(ctx, p))
+		cancel()
 		require.Equal(t, ExitUnknown, ends(t, p), name)
 	}
 	select {
