@@ -221,5 +221,5 @@ func TestDocker_NoEngine(t *testing.T) {
 	require.ErrorContains(t, err, "the container engine does not answer")
 	dir, ok := d.Dir("s")
 	require.False(t, ok)
-	require.Equal(t, "/root", dir)
+	require.Equal(t, "/workspace", dir)
 }

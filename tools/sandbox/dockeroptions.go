@@ -15,7 +15,7 @@ import (
 
 // Defaults of DockerOptions.
 const (
-	DefaultContainerDir = "/root"
+	DefaultContainerDir = workspaceDir
 	DefaultCPU          = 1.0
 	DefaultMemoryMB     = 5120
 	DefaultDiskMB       = 51200
@@ -96,7 +96,7 @@ type ReadOnlyFile struct {
 var hostPath = regexp.MustCompile(`^(/Users/|/home/|[A-Za-z]:[\\/])`)
 
 // ContainerCwd returns where sessions of a container start: the configured directory where it can be one of the
-// container, else /root. Relative paths, and those that can only be of a user's machine (below /Users or /home, or with
+// container, else /workspace: a home directory is no place for checkpoints, and so none for work. Relative paths, and those that can only be of a user's machine (below /Users or /home, or with
 // a drive letter), are ignored.
 func ContainerCwd(configured string) string {
 	if !path.IsAbs(configured) || hostPath.MatchString(configured) {

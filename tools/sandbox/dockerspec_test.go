@@ -153,7 +153,7 @@ func TestDockerOptions_Extra_WinsLast(t *testing.T) {
 }
 
 func TestContainerCwd(t *testing.T) {
-	for in, want := range map[string]string{"": "/root", "workspace": "/root", "/home/me/work": "/root", "/Users/me": "/root", `C:\work`: "/root", "C:/work": "/root", "/srv/app": "/srv/app", "/workspace/": "/workspace", "~": "/root"} {
+	for in, want := range map[string]string{"": "/workspace", "workspace": "/workspace", "/home/me/work": "/workspace", "/Users/me": "/workspace", `C:\work`: "/workspace", "C:/work": "/workspace", "/srv/app": "/srv/app", "/workspace/": "/workspace", "~": "/workspace"} {
 		require.Equal(t, want, ContainerCwd(in), in)
 	}
 }
