@@ -62,13 +62,14 @@ func (g *Gateway) verbs() map[string]admin.Verb {
 		"identify": func(context.Context, json.RawMessage) (any, error) {
 			return map[string]string{"version": g.opt.Version, "home": g.opt.Paths.Home, "profile": g.opt.Profile}, nil
 		},
-		"status":   func(ctx context.Context, _ json.RawMessage) (any, error) { return g.statusReply(ctx) },
-		"sessions": g.sessionsVerb,
-		"send":     g.sendVerb,
-		"channels": g.channelsVerb,
-		"backup":   g.backupVerb,
-		"check":    func(ctx context.Context, _ json.RawMessage) (any, error) { return g.store.Check(ctx) },
-		"pairing":  g.pairingVerb,
+		"status":    func(ctx context.Context, _ json.RawMessage) (any, error) { return g.statusReply(ctx) },
+		"sessions":  g.sessionsVerb,
+		"send":      g.sendVerb,
+		"channels":  g.channelsVerb,
+		"backup":    g.backupVerb,
+		"check":     func(ctx context.Context, _ json.RawMessage) (any, error) { return g.store.Check(ctx) },
+		"pairing":   g.pairingVerb,
+		"approvals": g.approvalsVerb,
 	}
 }
 
