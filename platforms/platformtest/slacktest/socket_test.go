@@ -79,8 +79,9 @@ func TestSocketMode_TwiceAndBackwards(t *testing.T) {
 
 func TestSocketMode_SeveralConnectionsShareTheEvents(t *testing.T) {
 	w := newWorkspace(t, Options{MaxConnections: 2})
-	a, b := w.listen(true), w.listen(true)
-	a.wait("hello", 1)
+	a := w.listen(true)
+	a.wait("hello", 1) // the service has it; only then is another one the second
+	b := w.listen(true)
 	require.Equal(t, 2, b.wait("hello", 1)[0].Count)
 	refused, err := w.try(t.Context(), w.fake.AppToken(), "apps.connections.open")
 	require.NoError(t, err)
