@@ -128,7 +128,7 @@ func (t *jobTail) pump(sink io.Writer, until int64) {
 		}
 		n, missed, err := t.log.read(buf)
 		if missed > 0 {
-			t.pass(sink, append(t.dec.flush(), fmt.Sprintf("\n[%d bytes of output were dropped here]\n", missed)...))
+			t.pass(sink, append(t.dec.flush(), droppedNote(missed)...))
 		}
 		if n == 0 || err != nil {
 			return
@@ -157,3 +157,6 @@ func lostJob(dir string) (fs.FileInfo, error) {
 	}
 	return os.Lstat(dir)
 }
+
+// droppedNote stands in the output of a background command where a part of it is no longer kept.
+func droppedNote(n int64) string { return fmt.Sprintf("\n[%d bytes of output were dropped here]\n", n) }

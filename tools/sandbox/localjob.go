@@ -38,6 +38,7 @@ type job struct {
 	once    sync.Once
 	killed  chan struct{}
 	left    chan struct{} // closed when the environment is closed and leaves it running
+	fed     chan struct{} // closed when the input that the command began with was written
 
 	mu     sync.Mutex
 	offset int64 // bytes of the output that went to the sink
@@ -47,7 +48,7 @@ type job struct {
 }
 
 func newJob(id, dir string, who jobIdentity) *job {
-	return &job{id: id, dir: dir, who: who, done: make(chan struct{}), killed: make(chan struct{}), left: make(chan struct{})}
+	return &job{id: id, dir: dir, who: who, done: make(chan struct{}), killed: make(chan struct{}), left: make(chan struct{}), fed: make(chan struct{})}
 }
 
 // ID implements Process.
@@ -71,6 +72,14 @@ func (j *job) Ref() Ref {
 
 // Write implements Process.
 func (j *job) Write(p []byte) (int, error) {
+	if _, ok := within(writeWait, j.fed); !ok {
+		return 0, fmt.Errorf("the command does not read its input: %w", os.ErrDeadlineExceeded)
+	}
+	return j.write(p)
+}
+
+// write is Write without the wait for what comes first.
+func (j *job) write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err := j.openInput(); err != nil {
@@ -91,6 +100,13 @@ func (j *job) Write(p []byte) (int, error) {
 
 // CloseInput implements Process.
 func (j *job) CloseInput() error {
+	if _, ok := within(writeWait, j.fed); !ok {
+		return fmt.Errorf("the command does not read its input: %w", os.ErrDeadlineExceeded)
+	}
+	return j.closeInput()
+}
+
+func (j *job) closeInput() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	err := j.openInput()
@@ -298,7 +314,9 @@ func (l *Local) supervise(ctx context.Context, id string, spec jobSpec, c Comman
 		return nil, errClosed
 	}
 	if c.Stdin != nil {
-		l.routines.Go(func() { j.feed(c.Stdin) })
+		l.routines.Go(func() { j.feed(c.Stdin, c.Input || c.TTY != nil) })
+	} else {
+		close(j.fed)
 	}
 	return j, nil
 }
@@ -336,13 +354,14 @@ func (l *Local) startSupervisor(spec jobSpec) (cmd *exec.Cmd, answer *os.File, e
 	return cmd, answer, nil
 }
 
-// feed writes r to the command and ends its input.
-func (j *job) feed(r io.Reader) {
+// feed writes r to the command and, unless it is kept open, ends its input.
+func (j *job) feed(r io.Reader, open bool) {
+	defer close(j.fed)
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := r.Read(buf)
 		for sent := 0; sent < n; {
-			k, werr := j.Write(buf[sent:n])
+			k, werr := j.write(buf[sent:n])
 			sent += k
 			if werr != nil && !errors.Is(werr, os.ErrDeadlineExceeded) {
 				return
@@ -354,7 +373,9 @@ func (j *job) feed(r io.Reader) {
 			}
 		}
 		if err != nil {
-			_ = j.CloseInput()
+			if !open {
+				_ = j.closeInput()
+			}
 			return
 		}
 	}
@@ -381,6 +402,7 @@ func (l *Local) Resume(_ context.Context, ref Ref, c Command) (Process, error) {
 	}
 	j := newJob(ref.ID, dir, who)
 	j.offset = max(0, ref.Offset)
+	close(j.fed)
 	if !l.follow(j, c, nil) {
 		return nil, errClosed
 	}

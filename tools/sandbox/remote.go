@@ -30,6 +30,13 @@ type remoteOptions struct {
 	InitFiles []string
 	// Env returns variables that every command gets, as they are now; nil adds none.
 	Env func() map[string]string
+	// KeepJobs makes Close leave background commands running; without it Close ends them.
+	KeepJobs bool
+	// JobLog is how many bytes of a background command's output are kept in the place, at least the newest half of
+	// them; 0 takes DefaultJobLog.
+	JobLog int64
+	// JobGrace is how long a background command has to end after TERM, before KILL; 0 takes a second.
+	JobGrace time.Duration
 	// Now stands in for the clock in tests; nil takes the real one.
 	Now func() time.Time
 }
@@ -54,6 +61,7 @@ type remote struct {
 	count    int
 	known    *setting // the last setting, for those who can't wait
 	running  map[*remoteCommand]struct{}
+	jobs     map[*remoteJob]struct{}
 	ctx      context.Context // ends with Close
 	cancel   context.CancelFunc
 	routines sync.WaitGroup
@@ -74,10 +82,13 @@ func newRemote(c carrier, o remoteOptions) *remote {
 	if o.Window <= 0 {
 		o.Window = DefaultWindow
 	}
+	if o.JobLog <= 0 {
+		o.JobLog = DefaultJobLog
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &remote{
 		sessions: newSessions(), carrier: c, opts: o, id: randomID(), killer: remoteKiller{table: tableScript},
-		turn: make(chan struct{}, 1), running: map[*remoteCommand]struct{}{}, ctx: ctx, cancel: cancel,
+		turn: make(chan struct{}, 1), running: map[*remoteCommand]struct{}{}, jobs: map[*remoteJob]struct{}{}, ctx: ctx, cancel: cancel,
 	}
 	r.spills = spills{dir: o.SpillDir, now: o.Now}
 	r.turn <- struct{}{}
@@ -317,7 +328,8 @@ func (t *tail) line() string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// Close kills what runs, waits for it, removes the login snapshot and closes the carrier.
+// Close kills the commands of Exec and, unless KeepJobs is set, the background commands, waits for them, removes the login
+// snapshot and closes the carrier.
 func (r *remote) Close() error {
 	r.mu.Lock()
 	if r.closed {
@@ -325,15 +337,26 @@ func (r *remote) Close() error {
 		return nil
 	}
 	r.closed = true
-	running := slices.Collect(maps.Keys(r.running))
+	running, jobs := slices.Collect(maps.Keys(r.running)), slices.Collect(maps.Keys(r.jobs))
 	known := r.known
 	r.mu.Unlock()
 	var ends []<-chan struct{}
 	for _, p := range running {
 		ends = append(ends, p.end())
 	}
+	for _, j := range jobs {
+		if !r.opts.KeepJobs && r.spawn(j.kill) {
+			ends = append(ends, j.killed)
+		}
+	}
 	for _, end := range ends {
 		<-end
+	}
+	for _, j := range jobs {
+		if !r.opts.KeepJobs {
+			within(pollLate, j.done)
+		}
+		j.leave()
 	}
 	if known != nil && known.shell.source != "" {
 		ctx, cancel := context.WithTimeout(r.ctx, backstop)

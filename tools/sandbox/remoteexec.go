@@ -78,7 +78,6 @@ code=$?
 // remoteCommand is a command that runs in the place. The carrier writes its output to take.
 type remoteCommand struct {
 	r        *remote
-	id       string
 	c        Command
 	win      *window
 	want     string
@@ -104,33 +103,45 @@ type remoteCommand struct {
 
 // begin implements executor.
 func (r *remote) begin(ctx context.Context, c Command, win *window) (execution, error) {
-	if err := checkLine(c.Line); err != nil {
-		return nil, err
-	}
-	if c.Dir != "" && !path.IsAbs(c.Dir) {
-		return nil, fmt.Errorf("directory %q is not an absolute path", c.Dir)
-	}
-	s, err := r.look(ctx)
+	p, s, err := r.newCommand(ctx, c, win)
 	if err != nil {
 		return nil, err
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p := &remoteCommand{
-		r: r, c: c, win: win, want: r.wantedDir(c), mark: randomID(), cancel: cancel, started: make(chan struct{}),
-		reported: make(chan struct{}), done: make(chan struct{}), killed: make(chan struct{}),
-	}
+	p.cancel = cancel
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		cancel()
 		return nil, errClosed
 	}
-	r.count++
-	p.id = fmt.Sprintf("%s-%d", r.id, r.count)
-	p.start, p.where, p.ended = newReport("START", p.id), newMarker(p.id), newReport("END", p.id)
 	r.running[p] = struct{}{}
 	r.routines.Go(func() { p.attend(run, s) })
 	return p, nil
+}
+
+// newCommand checks a command and readies what reads its reports.
+func (r *remote) newCommand(ctx context.Context, c Command, win *window) (*remoteCommand, *setting, error) {
+	if err := checkLine(c.Line); err != nil {
+		return nil, nil, err
+	}
+	if c.Dir != "" && !path.IsAbs(c.Dir) {
+		return nil, nil, fmt.Errorf("directory %q is not an absolute path", c.Dir)
+	}
+	s, err := r.look(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &remoteCommand{
+		r: r, c: c, win: win, want: r.wantedDir(c), mark: randomID(), started: make(chan struct{}), reported: make(chan struct{}),
+		done: make(chan struct{}), killed: make(chan struct{}),
+	}
+	r.mu.Lock()
+	r.count++
+	id := fmt.Sprintf("%s-%d", r.id, r.count)
+	r.mu.Unlock()
+	p.start, p.where, p.ended = newReport("START", id), newMarker(id), newReport("END", id)
+	return p, s, nil
 }
 
 // wantedDir is where a command should run.
@@ -147,13 +158,17 @@ func (r *remote) wantedDir(c Command) string {
 
 // argv is the program that runs the command.
 func (p *remoteCommand) argv(s *setting) []string {
-	script := wrapHead + p.start.print(startWord) + wrapTail + p.ended.print(endWord) + "\nexit 0\n"
+	return scriptArgs(wrapHead+p.start.print(startWord)+wrapTail+p.ended.print(endWord)+"\nexit 0\n", p.args(s, p.where))
+}
+
+// args are the arguments of wrapHead. where is nil when nobody asks for the directory afterwards.
+func (p *remoteCommand) args(s *setting, where *marker) []string {
 	strict := ""
 	if p.c.Dir != "" {
 		strict = "strict"
 	}
 	args := []string{p.want, strict, p.r.startDir(), s.home, s.shell.source, s.shell.argv[0]}
-	return scriptArgs(script, append(args, s.shell.args(p.c.Line, p.where)...))
+	return append(args, s.shell.args(p.c.Line, where)...)
 }
 
 // env are the variables of the command.
@@ -315,6 +330,8 @@ func (p *remoteCommand) onStart(report string) {
 		p.err = p.dirError(dir, fs.ErrNotExist)
 	case "closed":
 		p.err = p.dirError(dir, fs.ErrPermission)
+	case "store":
+		p.err = errors.New("the directory of the background command can't be written")
 	default:
 		p.err = p.dirError(dir, syscall.ENOTDIR)
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -9,21 +10,26 @@ import (
 // killTimeout bounds a kill in the place, with the time that the carrier takes.
 const killTimeout = 20 * time.Second
 
+// napTime is the pause between two looks of killScript.
+const napTime = 50 * time.Millisecond
+
 // remoteKiller ends process trees in a place, by a script that runs there. table is the part of the script that lists
 // the processes, a field so that tests can break it.
 type remoteKiller struct {
 	table string
+	grace time.Duration // between TERM and KILL; 0 takes termGrace
 }
 
 // kill does what killer.kill does, in the place: the descendants are written down before the first signal, then the
 // group gets TERM, a grace, KILL and a grace, then those that left the group and are still who they were, and last
 // all that carry the mark. leader 0 skips all but the mark. A kill that could not be sent is tried once more.
 func (k remoteKiller) kill(ctx context.Context, c carrier, leader int, start uint64, mark string) {
-	ctx, cancel := context.WithTimeout(ctx, killTimeout)
+	ctx, cancel := context.WithTimeout(ctx, killTimeout+k.grace)
 	defer cancel()
+	naps := int(cmp.Or(k.grace, termGrace) / napTime)
 	argv := []string{
 		"sh", "-c", "table() {\n" + k.table + "\n}\n" + killScript, "sh",
-		strconv.Itoa(leader), strconv.FormatUint(start, 10), markName + "=" + mark,
+		strconv.Itoa(leader), strconv.FormatUint(start, 10), markName + "=" + mark, strconv.Itoa(naps),
 	}
 	for range 2 {
 		var errs tail
@@ -41,7 +47,7 @@ const tableScript = `for f in /proc/[0-9]*/stat; do
 done`
 
 // killScript follows the function table. It is plain POSIX sh, without here-documents, which need a place for files.
-const killScript = `leader=$1 born=$2 mark=$3
+const killScript = `leader=$1 born=$2 mark=$3 grace=$4
 stat() {
 	s= l=
 	{ while IFS= read -r l || [ -n "$l" ]; do s="$s$l "; done <"/proc/$1/stat"; } 2>/dev/null
@@ -127,7 +133,7 @@ if ours; then
 	descendants "$leader"
 	known=$below
 	group TERM
-	settle 20 || { group KILL; settle 40; }
+	settle "$grace" || { group KILL; settle 40; }
 fi
 look
 for k in $known; do

@@ -53,6 +53,10 @@ type SSHOptions struct {
 	Deny        []string
 	InitFiles   []string
 	Window      int
+	// KeepJobs makes Close leave background commands running for the next daemon; without it Close ends them.
+	KeepJobs bool
+	// JobGrace is how long a background command has to end after TERM, before KILL; 0 takes a second.
+	JobGrace time.Duration
 	// Env returns variables that every command gets, as they are now; nil adds none. They go over standard input: no
 	// argument list has them.
 	Env func() map[string]string
@@ -67,6 +71,7 @@ func NewSSH(o SSHOptions) (Environment, error) {
 	}
 	return newRemote(c, remoteOptions{
 		Dir: o.Dir, SpillDir: o.SpillDir, Window: o.Window, Passthrough: o.Passthrough, Deny: o.Deny, InitFiles: o.InitFiles, Env: o.Env,
+		KeepJobs: o.KeepJobs, JobGrace: o.JobGrace,
 	}), nil
 }
 

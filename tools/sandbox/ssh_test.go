@@ -143,8 +143,6 @@ func exec1(t *testing.T, e Environment, line string) Result {
 	return r
 }
 
-func TestSuite_SSH(t *testing.T) { suite(t, newSSHD(t).place(t, nil)) }
-
 func TestSSH_OptionsAreChecked(t *testing.T) {
 	for want, o := range map[string]SSHOptions{
 		"no host is set": {}, "no host name": {Host: "-oProxyCommand=x"}, "no host name ": {Host: "a b"}, "no user name": {Host: "h", User: "-x"},

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,22 +22,35 @@ import (
 type subject struct {
 	Environment
 	dir string
+	// again makes another environment of the same place, as the next daemon would.
+	again func(t *testing.T) Environment
 }
 
 func TestSuite_Local(t *testing.T) {
 	needSetsid(t)
-	suite(t, newLocal(t, nil))
+	jobs := t.TempDir()
+	suite(t, func(t *testing.T) Environment { return keeping(t, jobs) })
 }
 
-func TestSuite_Busybox(t *testing.T) { suite(t, overDocker(t, busyboxImage)) }
+func TestSuite_Busybox(t *testing.T) { suiteDocker(t, busyboxImage) }
 
-func TestSuite_Debian(t *testing.T) { suite(t, overDocker(t, debianImage)) }
+func TestSuite_Debian(t *testing.T) { suiteDocker(t, debianImage) }
 
-// suite is what every environment passes.
-func suite(t *testing.T, env Environment) {
+func suiteDocker(t *testing.T, image string) {
+	o := dockerOptions(t, testEngine(t), func(o *DockerOptions) { o.Image, o.SpillDir = image, filepath.Join(t.TempDir(), "spill") })
+	suite(t, func(t *testing.T) Environment { return newDocker(t, o) })
+}
+
+func TestSuite_SSH(t *testing.T) {
+	d := newSSHD(t)
+	suite(t, func(t *testing.T) Environment { return d.place(t, func(o *SSHOptions) { o.KeepJobs = true }) })
+}
+
+// suite is what every environment passes. Background commands outlive the environments that it makes.
+func suite(t *testing.T, again func(t *testing.T) Environment) {
+	env := again(t)
 	base, err := env.RealPath(t.Context(), env.Home())
 	require.NoError(t, err)
-	n := 0
 	for _, tc := range []struct {
 		name string
 		test func(*testing.T, subject)
@@ -45,12 +59,12 @@ func suite(t *testing.T, env Environment) {
 		{"Text", suiteText}, {"Spill", suiteSpill}, {"LongLine", suiteLongLine}, {"Timeout", suiteTimeout}, {"Interrupt", suiteInterrupt},
 		{"TermIgnored", suiteTermIgnored}, {"SetsidGrandchild", suiteSetsid}, {"DoubleFork", suiteDoubleFork}, {"Drain", suiteDrain},
 		{"Parallel", suiteParallel}, {"Files", suiteFiles}, {"NastyNames", suiteNames}, {"Write", suiteWrite}, {"RealPath", suiteRealPath},
+		{"Background", suiteBackground}, {"Input", suiteInput}, {"BackgroundKill", suiteBackgroundKill}, {"Resume", suiteResume}, {"BackgroundLog", suiteBackgroundLog},
 	} {
-		n++
 		dir := path.Join(base, "suite-"+randomID())
 		t.Run(tc.name, func(t *testing.T) {
 			require.NoError(t, env.MkdirAll(t.Context(), dir, 0o755))
-			tc.test(t, subject{env, dir})
+			tc.test(t, subject{env, dir, again})
 		})
 	}
 }
@@ -468,4 +482,142 @@ func suiteRealPath(t *testing.T, s subject) {
 	root, err := s.RealPath(t.Context(), "/")
 	require.NoError(t, err)
 	require.Equal(t, "/", root)
+}
+
+func suiteBackground(t *testing.T, s subject) {
+	var out record
+	id := "job_" + randomID()
+	p, err := s.Start(t.Context(), Command{Line: "pwd; echo two >&2; read x || echo no-input; echo $V; exit 7", Start: s.dir, Output: &out, ID: id, Env: map[string]string{"V": "it's"}})
+	require.NoError(t, err)
+	require.Equal(t, 7, ends(t, p))
+	require.Equal(t, s.dir+"\ntwo\nno-input\nit's\n", out.String())
+	require.Equal(t, id, p.ID())
+	require.EqualValues(t, len(out.String()), p.Ref().Offset)
+	_, err = p.Write([]byte("x"))
+	require.Error(t, err)
+	_, err = s.Start(t.Context(), Command{Line: "true", ID: id})
+	require.ErrorIs(t, err, os.ErrExist)
+	for _, c := range []Command{{Line: "true", ID: "../x"}, {Line: " "}, {Line: "true", Dir: "/nowhere/at/all"}} {
+		_, err = s.Start(t.Context(), c)
+		require.Error(t, err)
+	}
+	require.NoError(t, s.Kill(t.Context(), p), "killing one that has ended does nothing")
+
+	// A child that holds the output does not keep the command from ending.
+	var held record
+	p, err = s.Start(t.Context(), Command{Line: "sleep 300 & echo $!; exit 4", Output: &held})
+	require.NoError(t, err)
+	require.Equal(t, 4, ends(t, p))
+	s.run(t, Command{Line: "kill -9 " + strings.TrimSpace(held.String())})
+}
+
+func suiteInput(t *testing.T, s subject) {
+	var out record
+	p, err := s.Start(t.Context(), Command{Line: `while IFS= read -r x; do echo "got $x"; done; echo eof`, Output: &out, Input: true, Stdin: strings.NewReader("zero\n")})
+	require.NoError(t, err)
+	long := strings.Repeat("ab", 1000)
+	for _, line := range []string{"first", `q'"\0101%s\n é`, long} {
+		n, err := p.Write([]byte(line + "\n"))
+		require.NoError(t, err)
+		require.Equal(t, len(line)+1, n)
+	}
+	out.shows(t, "got "+long+"\n")
+	require.Contains(t, out.String(), "got zero\ngot first\n"+`got q'"\0101%s\n é`+"\n")
+	require.NoError(t, p.CloseInput())
+	require.NoError(t, p.CloseInput())
+	_, err = p.Write([]byte("late"))
+	require.ErrorIs(t, err, ErrGone)
+	require.Zero(t, ends(t, p))
+	require.True(t, strings.HasSuffix(out.String(), "eof\n"))
+
+	var all record
+	p, err = s.Start(t.Context(), Command{Line: "wc -c", Output: &all, Stdin: strings.NewReader(strings.Repeat("x", 300_000))})
+	require.NoError(t, err)
+	require.Zero(t, ends(t, p))
+	require.Equal(t, "300000", strings.TrimSpace(all.String()))
+
+	p, err = s.Start(t.Context(), Command{Line: "exit 3", Input: true})
+	require.NoError(t, err)
+	require.Equal(t, 3, ends(t, p), "an input that nobody closes keeps nothing alive")
+	_, err = p.Write([]byte("x"))
+	require.ErrorIs(t, err, ErrGone)
+}
+
+func suiteBackgroundKill(t *testing.T, s subject) {
+	var out record
+	p, err := s.Start(t.Context(), Command{Line: "setsid sh -c 'echo $$; exec sleep 300' & wait; sleep 300", Output: &out})
+	require.NoError(t, err)
+	out.shows(t, "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(out.String()))
+	require.NoError(t, err)
+	require.NoError(t, s.Kill(t.Context(), p))
+	s.gone(t, p.PID())
+	s.gone(t, pid)
+	require.Equal(t, 143, p.ExitCode())
+	require.NoError(t, s.Kill(t.Context(), p))
+
+	var stubborn record
+	p, err = s.Start(t.Context(), Command{Line: "trap '' TERM; echo up; while :; do sleep 0.2; done", Output: &stubborn})
+	require.NoError(t, err)
+	stubborn.shows(t, "up")
+	require.NoError(t, s.Kill(t.Context(), p))
+	require.Equal(t, 137, p.ExitCode())
+}
+
+// A daemon that went away finds its processes again: output from where it was, input, exit code.
+func suiteResume(t *testing.T, s subject) {
+	first := s.again(t)
+	var before record
+	p, err := first.Start(t.Context(), Command{Line: `echo "héllo"; IFS= read -r x; echo "got $x"; IFS= read -r y; echo "and $y"; exit 5`, Output: &before, Input: true})
+	require.NoError(t, err)
+	before.shows(t, "héllo\n")
+	ref := p.Ref()
+	require.NoError(t, first.Close())
+
+	second := s.again(t)
+	var replay, after record
+	q, err := second.Resume(t.Context(), ref, Command{Output: &after, Replay: &replay})
+	require.NoError(t, err)
+	require.Equal(t, p.PID(), q.PID())
+	for i, word := range []string{"one", "two"} {
+		_, err = q.Write([]byte(word + "\n"))
+		require.NoError(t, err)
+		after.shows(t, []string{"got one", "and two"}[i])
+	}
+	require.Equal(t, 5, ends(t, q))
+	require.Equal(t, "héllo\n", replay.String())
+	require.Equal(t, "got one\nand two\n", after.String())
+
+	var all record
+	r, err := s.Resume(t.Context(), Ref{ID: ref.ID}, Command{Output: &all})
+	require.NoError(t, err)
+	require.Equal(t, 5, ends(t, r))
+	require.Equal(t, "héllo\ngot one\nand two\n", all.String())
+
+	for _, id := range []string{"proc_none", "", "../x"} {
+		_, err := s.Resume(t.Context(), Ref{ID: id}, Command{})
+		require.ErrorIs(t, err, ErrGone, id)
+	}
+	other := ref
+	other.Mark = "somebody"
+	_, err = s.Resume(t.Context(), other, Command{})
+	require.ErrorIs(t, err, ErrGone)
+}
+
+// A command that prints for ever fills no disk; the end of its output is kept, and the gap is told.
+func suiteBackgroundLog(t *testing.T, s subject) {
+	p, err := s.Start(t.Context(), Command{Line: "head -c 13000000 /dev/zero | tr '\\0' x; echo; echo the end"})
+	require.NoError(t, err)
+	require.Zero(t, ends(t, p))
+	size := s.run(t, Command{Line: `cat "$D"/log.* | wc -c`, Env: map[string]string{"D": p.Ref().Dir}}).Output
+	n, err := strconv.Atoi(strings.TrimSpace(size))
+	require.NoError(t, err)
+	require.LessOrEqual(t, n, DefaultJobLog)
+	require.Greater(t, n, DefaultJobLog/4)
+	var all record
+	q, err := s.Resume(t.Context(), Ref{ID: p.ID()}, Command{Output: &all})
+	require.NoError(t, err)
+	require.Zero(t, ends(t, q))
+	require.Contains(t, all.String(), "bytes of output were dropped here]")
+	require.True(t, strings.HasSuffix(all.String(), "x\nthe end\n"))
 }
