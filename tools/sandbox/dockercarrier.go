@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/moby/moby/api/pkg/stdcopy"
@@ -82,24 +83,37 @@ func (d *dockerCarrier) feed(conn client.ExecAttachResult, in io.Reader) {
 	})
 }
 
-// attend passes the output on until the program ended. A child that holds the output open is waited for no longer than
-// the drain.
+// idleDrain is how long nothing may come any more, after the engine saw the program's end, before its output is taken to
+// be held by somebody else: a busy machine is slow to hand over the rest.
+const idleDrain = 5 * time.Second
+
+// counted counts what was written.
+type counted struct {
+	to io.Writer
+	n  *atomic.Int64
+}
+
+func (c counted) Write(p []byte) (int, error) {
+	c.n.Add(1)
+	if c.to == nil {
+		return len(p), nil
+	}
+	return c.to.Write(p)
+}
+
+// attend passes the output on until the program ended. A child that holds the output open, and is silent, is not waited
+// for.
 func attend(ctx context.Context, api *client.Client, exec string, conn client.ExecAttachResult, s streams) error {
-	out, errs := s.out, s.err
-	if out == nil {
-		out = io.Discard
-	}
-	if errs == nil {
-		errs = io.Discard
-	}
+	var came atomic.Int64
 	read := make(chan error, 1)
 	go func() {
-		_, err := stdcopy.StdCopy(out, errs, conn.Reader)
+		_, err := stdcopy.StdCopy(counted{s.out, &came}, counted{s.err, &came}, conn.Reader)
 		read <- err
 	}()
 	tick := time.NewTicker(lookOpen)
 	defer tick.Stop()
-	var drain <-chan time.Time
+	var seen int64
+	var since time.Time // the engine says that the program does not run, and nothing came
 	for {
 		select {
 		case err := <-read:
@@ -108,17 +122,16 @@ func attend(ctx context.Context, api *client.Client, exec string, conn client.Ex
 			conn.Close()
 			<-read
 			return ctx.Err()
-		case <-drain:
+		case <-tick.C:
+		}
+		st, err := api.ExecInspect(ctx, exec, client.ExecInspectOptions{})
+		switch n := came.Load(); {
+		case err != nil || st.Running || n != seen || since.IsZero(): // not running is also one that begins just now
+			since, seen = time.Now(), n
+		case time.Since(since) > idleDrain:
 			conn.Close()
 			<-read
 			return nil
-		case <-tick.C:
-			if drain != nil {
-				continue
-			}
-			if st, err := api.ExecInspect(ctx, exec, client.ExecInspectOptions{}); err == nil && !st.Running {
-				drain = time.After(drainTime)
-			}
 		}
 	}
 }

@@ -178,6 +178,11 @@ func (r *remote) look(ctx context.Context) (*setting, error) {
 	case <-r.turn:
 		defer func() { r.turn <- struct{}{} }()
 	case <-ctx.Done():
+	}
+	switch {
+	case r.ctx.Err() != nil:
+		return nil, errClosed
+	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
 	if r.setting != nil {

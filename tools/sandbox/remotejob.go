@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -39,6 +41,7 @@ type remoteJob struct {
 	code    int // valid after done
 	done    chan struct{}
 	once    sync.Once
+	dying   atomic.Bool
 	killed  chan struct{}
 	nudge   chan struct{}   // wakes the poll
 	ctx     context.Context // ends when the environment is closed and leaves it running
@@ -242,6 +245,7 @@ func (j *remoteJob) kill() {
 			return
 		default:
 		}
+		j.dying.Store(true)
 		k := j.r.killer
 		k.grace = j.r.opts.JobGrace
 		k.kill(j.r.ctx, j.r.carrier, j.pid, j.start, j.mark)
@@ -402,12 +406,10 @@ func (j *remoteJob) attend(c Command) (ended bool) {
 
 // lostCode is the exit code of a command that ended without anybody to write it down.
 func (j *remoteJob) lostCode() int {
-	select {
-	case <-j.killed:
-		return 137 // by our KILL
-	default:
-		return ExitUnknown
+	if j.dying.Load() {
+		return 128 + int(syscall.SIGKILL) // ours
 	}
+	return ExitUnknown
 }
 
 // remoteTail makes text of a job's log.
