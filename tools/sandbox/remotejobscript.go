@@ -158,20 +158,13 @@ done
 // jobWriteScript sends its input, a line that a pipe takes whole or not at all. It ends with code 3 when the job
 // has ended, with 5 when its input was ended, and with 4 when nobody took the line in time.
 const jobWriteScript = `job=$1 end=$2
-[ -d "$job" ] && [ ! -e "$job/exit" ] || exit 3
+pid=none
+{ read -r pid rest <"$job/state"; } 2>/dev/null
+[ -d "/proc/$pid" ] && [ ! -e "$job/exit" ] || exit 3
 [ ! -e "$job/closed" ] || exit 5
-exec 3<&0
-cat <&3 >"$job/in" &
-writer=$! n=0
-while kill -0 $writer 2>/dev/null; do
-	if [ $n -ge 100 ] || [ -e "$job/exit" ]; then
-		kill -KILL $writer 2>/dev/null
-		break
-	fi
-	n=$((n + 1))
-	sleep 0.05 2>/dev/null || { sleep 1; n=$((n + 19)); }
-done
-if wait $writer 2>/dev/null; then
+limit=
+command -v timeout >/dev/null && limit='timeout 5'
+if $limit cat 1<>"$job/in"; then
 	[ -z "$end" ] || : >"$job/closed"
 	exit 0
 fi

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -538,6 +539,17 @@ func suiteInput(t *testing.T, s subject) {
 	require.NoError(t, err)
 	require.Zero(t, ends(t, p))
 	require.Equal(t, "300000", strings.TrimSpace(all.String()))
+
+	// A command that does not read is not waited for, and what was not taken is not delivered later.
+	var slow record
+	p, err = s.Start(t.Context(), Command{Line: "until [ -e go ]; do sleep 0.1; done; wc -c", Input: true, Start: s.dir, Output: &slow})
+	require.NoError(t, err)
+	n, err := p.Write(bytes.Repeat([]byte("line of input\n"), 60_000))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	s.run(t, Command{Line: ": >go"})
+	require.Eventually(t, func() bool { return p.CloseInput() == nil }, 30*time.Second, 10*time.Millisecond)
+	require.Zero(t, ends(t, p))
+	require.Equal(t, strconv.Itoa(n), strings.TrimSpace(slow.String()))
 
 	p, err = s.Start(t.Context(), Command{Line: "exit 3", Input: true})
 	require.NoError(t, err)
