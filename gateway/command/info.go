@@ -106,6 +106,7 @@ func runCommands(ctx context.Context, q *Request) error {
 }
 
 func runStatus(ctx context.Context, q *Request) error {
+	background := len(q.background())
 	return q.commit(ctx, func(tx sessions.Tx) (string, error) {
 		p := q.Printer
 		var lines []string
@@ -119,8 +120,8 @@ func runStatus(ctx context.Context, q *Request) error {
 		if n := len(q.Control.Queued()); n > 0 {
 			lines = append(lines, p.N("command.status.queue", n))
 		}
-		if n := len(q.background()); n > 0 {
-			lines = append(lines, p.N("command.status.processes", n))
+		if background > 0 {
+			lines = append(lines, p.N("command.status.processes", background))
 		}
 		add("command.status.model", locales.Str("model", format.Code(q.Models.Current(o.Model).String())))
 		if known {

@@ -32,6 +32,7 @@ type shelf struct {
 	records map[string]Record
 	news    []News
 	fail    int
+	slow    chan struct{} // holds deletions up; nil: nothing does
 }
 
 func (s *shelf) Load(context.Context) (out []Record, err error) {
@@ -73,6 +74,9 @@ func (s *shelf) Tell(_ context.Context, n News) error {
 }
 
 func (s *shelf) Delete(_ context.Context, id string) error {
+	if s.slow != nil {
+		<-s.slow
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.records, id)
@@ -194,8 +198,7 @@ func (s *show) open(change func(*Options)) {
 
 // crash leaves everything as a kill -9 does and starts the next daemon.
 func (s *show) crash() {
-	s.p.stop()
-	s.p.wg.Wait()
+	s.p.end()
 	s.open(nil)
 }
 
@@ -360,8 +363,7 @@ func TestProcesses_Recover(t *testing.T) {
 		s.shelf.mu.Lock()
 		s.shelf.records["proc_never0000000"] = Record{ID: "proc_never0000000", Owner: OwnerOf(alice), State: Starting, Began: time.Now(), Notify: true}
 		s.shelf.mu.Unlock()
-		s.p.stop()
-		s.p.wg.Wait()
+		s.p.end()
 		ends.end(7)
 		quiet.end(0)
 		s.stage.mu.Lock()
@@ -390,8 +392,7 @@ func TestProcesses_Recover(t *testing.T) {
 func TestProcesses_RecoverWaitsForThePlace(t *testing.T) {
 	on(t, func(s *show) {
 		p := s.start(alice, Request{Notify: true})
-		s.p.stop()
-		s.p.wg.Wait()
+		s.p.end()
 		s.stage.down = sandbox.ErrUnavailable
 		s.open(nil)
 		require.Contains(t, s.ask(alice, do("kill", p.id))["error"], "not found yet")
@@ -450,6 +451,10 @@ func TestProcesses_Bounds(t *testing.T) {
 		require.Equal(t, MaxTracked, s.p.End("k-alice"))
 		synctest.Wait()
 		time.Sleep(KeepEnded + time.Second)
+		s.shelf.slow = make(chan struct{})
+		require.Empty(t, s.p.Of("k-alice"), "at once, whatever the store does")
+		close(s.shelf.slow)
+		synctest.Wait()
 		require.Empty(t, s.ask(alice, `{"action":"list"}`)["processes"])
 		require.Empty(t, s.shelf.records)
 	})

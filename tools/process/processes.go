@@ -62,8 +62,12 @@ type Processes struct {
 
 	ctx  context.Context // of what follows processes; Close ends it
 	stop context.CancelFunc
-	wg   sync.WaitGroup
 
+	work     sync.Mutex // guards idle and the start of goroutines; nothing else is locked while it is held
+	idle     bool       // Close waits, or has waited: no more goroutines
+	routines sync.WaitGroup
+
+	// mu is locked before an entry's mutex, never while that is held.
 	mu      sync.Mutex
 	closing bool
 	all     map[string]*entry
@@ -112,7 +116,7 @@ func (p *Processes) Start(ctx context.Context, caller tools.Caller, env sandbox.
 		e.rec.Watch = &Watch{Patterns: r.Watch}
 		e.match = newMatcher(r.Watch)
 	}
-	if err := p.admit(ctx, e); err != nil {
+	if err := p.admit(e); err != nil {
 		return View{}, err
 	}
 	c := r.Command
@@ -135,8 +139,17 @@ func (p *Processes) Start(ctx context.Context, caller tools.Caller, env sandbox.
 		// It runs and its ID is known: a restart finds it by that.
 		p.o.Log.Warn().Err(err).Str("process", rec.ID).Msg("that a background process runs could not be written down")
 	}
-	p.wg.Go(e.follow)
+	p.spawn(e.follow)
 	return e.view(), nil
+}
+
+// spawn runs fn in a goroutine that Close waits for, unless Close waits already.
+func (p *Processes) spawn(fn func()) {
+	p.work.Lock()
+	defer p.work.Unlock()
+	if !p.idle {
+		p.routines.Go(fn)
+	}
 }
 
 func newID() string {
@@ -146,8 +159,8 @@ func newID() string {
 }
 
 // admit makes room for a process and takes it in.
-func (p *Processes) admit(ctx context.Context, e *entry) error {
-	p.prune(ctx)
+func (p *Processes) admit(e *entry) error {
+	p.prune()
 	p.mu.Lock()
 	if p.closing {
 		p.mu.Unlock()
@@ -174,8 +187,8 @@ func (p *Processes) admit(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// prune forgets what ended long ago.
-func (p *Processes) prune(context.Context) {
+// prune forgets what ended long ago. It waits for no store: commands that answer at once come by here.
+func (p *Processes) prune() {
 	now := p.o.Now()
 	var old []string
 	p.mu.Lock()
@@ -186,9 +199,14 @@ func (p *Processes) prune(context.Context) {
 		}
 	}
 	p.mu.Unlock()
-	for _, id := range old {
-		p.delete(id)
+	if len(old) == 0 {
+		return
 	}
+	p.spawn(func() {
+		for _, id := range old {
+			p.delete(id)
+		}
+	})
 }
 
 func (p *Processes) forget(e *entry) {
@@ -227,7 +245,7 @@ func (p *Processes) find(caller tools.Caller, id string) (*entry, error) {
 
 // of returns the processes of some owners, the oldest first.
 func (p *Processes) of(owned func(Owner) bool) []*entry {
-	p.prune(p.ctx)
+	p.prune()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []*entry
@@ -271,7 +289,7 @@ func (p *Processes) End(key string) int {
 	for _, e := range p.of(func(o Owner) bool { return o.Key == key }) {
 		if e.markKilled("") {
 			n++
-			p.wg.Go(func() {
+			p.spawn(func() {
 				ctx, cancel := context.WithTimeout(context.Background(), killWait)
 				defer cancel()
 				if err := e.kill(ctx); err != nil {
@@ -301,9 +319,9 @@ func (p *Processes) Recover(ctx context.Context) error {
 			close(e.ended)
 			continue
 		}
-		p.wg.Go(e.resume)
+		p.spawn(e.resume)
 	}
-	p.prune(ctx)
+	p.prune()
 	return nil
 }
 
@@ -331,8 +349,16 @@ func (p *Processes) Close(ctx context.Context) {
 		})
 	}
 	wg.Wait()
+	p.end()
+}
+
+// end stops following processes.
+func (p *Processes) end() {
 	p.stop()
-	p.wg.Wait()
+	p.work.Lock()
+	p.idle = true
+	p.work.Unlock()
+	p.routines.Wait()
 }
 
 // trip tells that news of matches are held back, and later what was.
@@ -344,7 +370,7 @@ func (p *Processes) trip(o Owner, now time.Time) {
 		}
 	}
 	p.o.Log.Warn().Int("events", BreakerEvents).Dur("pause", BreakerPause).Msg("background processes have too many matches to tell; they are held back for a while")
-	p.wg.Go(func() {
+	p.spawn(func() {
 		tellHeld(o, "tripped", fmt.Sprintf("[Background processes printed more than %d watched lines in %s. Such news are held back for %s.]", BreakerEvents, BreakerWindow, BreakerPause))
 		t := time.NewTimer(BreakerPause)
 		defer t.Stop()
