@@ -6,10 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/gateway/model"
 	"herald/gateway/router"
 	rt "herald/gateway/router/routertest"
+	"herald/gateway/turn"
 	"herald/platforms"
 	"herald/sessions"
+	"herald/tools"
 )
 
 // wake is news for a chat that has a session.
@@ -132,4 +135,36 @@ func TestRouter_InternalEventsOfAdaptersAreRefused(t *testing.T) {
 		require.Empty(t, r.Model.Asked())
 		require.Equal(t, 1, r.Counts.Of("internal", "invalid"))
 	})
+}
+
+// A call that only waits makes way for a person's message, and the turn takes it in.
+func TestRouter_MessagesEndCallsThatWait(t *testing.T) {
+	waiting := tools.Tool{Spec: tools.Spec{Name: "wait", Toolset: "test", Timeout: -1}, Run: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
+		select {
+		case <-tools.Attention(ctx):
+			return tools.Result{Content: "cut short"}, nil
+		case <-ctx.Done():
+			return tools.Result{}, ctx.Err()
+		}
+	}}
+	for _, mode := range []turn.Mode{turn.Interrupt, turn.Steer} {
+		t.Run(string(mode), func(t *testing.T) {
+			rt.Within(t, rt.Options{Tools: []tools.Tool{waiting}, Tune: func(o *router.Options) {
+				o.Mode = func(platforms.Address, sessions.Options) turn.Mode { return mode }
+			}}, func(t *testing.T, r *rt.Rig) {
+				r.Model.Answer = func(_ context.Context, req model.Request) (model.Response, error) {
+					last := req.Messages[len(req.Messages)-1]
+					if last.Role == "user" && last.Text == "go" {
+						return model.Response{ToolCalls: []model.ToolCall{{ID: "c1", Name: "wait", Arguments: "{}"}}}, nil
+					}
+					return model.Response{Text: "heard " + last.Text}, nil
+				}
+				r.Say("a", "go")
+				r.Say("a", "stop waiting")
+				shown := r.Chat.Shown("a")
+				require.Contains(t, shown[len(shown)-1], "stop waiting")
+				require.Contains(t, r.Transcript("a"), "tool: cut short")
+			})
+		})
+	}
 }

@@ -83,7 +83,7 @@ func (run *Run) Results(answer sessions.Message) []sessions.Message {
 func (run *Run) Absorb(ctx context.Context) ([]sessions.Message, error) {
 	run.mu.Lock()
 	notes := run.notes
-	run.notes = nil
+	run.notes, run.noticed = nil, nil
 	partial := ""
 	for _, n := range notes {
 		if n.mode == Interrupt {

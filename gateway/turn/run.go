@@ -97,8 +97,9 @@ type Run struct {
 	marks      *marks // emoji on the message that is answered; nil: none are put
 	cancelCall context.CancelCauseFunc
 	notes      []note
-	held       []note // those of a Stop, in case its transaction fails
-	closed     bool   // no more notes are taken
+	noticed    chan struct{} // closed while there are notes; nil while nobody has asked
+	held       []note        // those of a Stop, in case its transaction fails
+	closed     bool          // no more notes are taken
 	results    map[string]sessions.Message
 	begun      map[string]bool // calls of this process that have begun; true: one that must not run twice
 	ask        *question
@@ -356,7 +357,7 @@ func (run *Run) proceed(items []sessions.InboxItem, rows []*sessions.Message, re
 	if run.resumed {
 		in.Calls = run.calls
 	}
-	outcome, err := loop.Run(run.ctx, run, in)
+	outcome, err := loop.Run(tools.WithAttention(run.ctx, run.attention), run, in)
 	run.keepCooldown(cooldown)
 	if err != nil {
 		run.fail(err)
@@ -445,9 +446,11 @@ func (run *Run) Offer(item sessions.InboxItem, mode Mode) Taken {
 		return NotTaken
 	case mode == Steer:
 		run.notes = append(run.notes, note{item, Steer})
+		run.callAttention()
 		return TakenSteer
 	}
 	run.notes = append(run.notes, note{item, Interrupt})
+	run.callAttention()
 	if run.cancelCall != nil {
 		run.cancelCall(agent.ErrRedirected)
 		return TakenRedirect
@@ -456,6 +459,31 @@ func (run *Run) Offer(item sessions.InboxItem, mode Mode) Taken {
 		return TakenAfter
 	}
 	return TakenRedirect
+}
+
+// attention returns a channel that is closed when a note waits to be absorbed.
+func (run *Run) attention() <-chan struct{} {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	if run.noticed == nil {
+		run.noticed = make(chan struct{})
+		if len(run.notes) > 0 {
+			close(run.noticed)
+		}
+	}
+	return run.noticed
+}
+
+// callAttention closes what attention has returned. run.mu is held.
+func (run *Run) callAttention() {
+	if run.noticed == nil {
+		return
+	}
+	select {
+	case <-run.noticed: // closed already
+	default:
+		close(run.noticed)
+	}
 }
 
 // Done is closed when the turn has ended. Rest, read after it, is what was offered and not absorbed.

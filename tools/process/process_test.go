@@ -300,6 +300,22 @@ func TestProcesses_WaitTimesOut(t *testing.T) {
 	})
 }
 
+// A wait makes way for a person's message.
+func TestProcesses_WaitIsCutShort(t *testing.T) {
+	on(t, func(s *show) {
+		p := s.start(alice, Request{Notify: true})
+		written := make(chan struct{})
+		go func() { time.Sleep(time.Second); close(written) }()
+		ctx := tools.WithAttention(s.t.Context(), func() <-chan struct{} { return written })
+		r, err := s.p.Tool(ToolOptions{}).Run(ctx, tools.Call{Name: Name, Args: json.RawMessage(do("wait", p.id)), Caller: alice})
+		require.NoError(s.t, err)
+		require.Contains(s.t, r.Content, "cut short because the person has written")
+		p.end(0)
+		synctest.Wait()
+		require.Len(s.t, s.shelf.told(), 1, "its end is still to be told")
+	})
+}
+
 // P6: another session's process is not found, whatever is asked, and ids may be shortened to what is unique.
 func TestProcesses_BelongToTheirSession(t *testing.T) {
 	on(t, func(s *show) {

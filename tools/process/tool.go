@@ -220,6 +220,8 @@ func (t *tool) wait(ctx context.Context, e *entry, a args) tools.Result {
 	case <-e.ended:
 	case <-timer.C:
 		note = fmt.Sprintf("It still runs after %s of waiting. Wait again, poll it later, or kill it.", limit.Round(time.Second))
+	case <-tools.Attention(ctx):
+		note = "The wait was cut short because the person has written; it runs on."
 	case <-ctx.Done():
 		note = "The wait was interrupted; it runs on."
 	}
