@@ -83,11 +83,15 @@ func (c checkpoints) Begin(ctx context.Context, call tools.Call, spec tools.Spec
 func (c checkpoints) dirs(call tools.Call, spec tools.Spec) []string {
 	env, place := c.g.placeOf(call.Caller), c.g.sandboxes.sandbox
 	if spec.ChangesFiles {
-		p, err := place.Project(env, startOf(env, call.Caller.Session, place))
+		all, err := place.Projects(env, call.Caller.Session)
 		if err != nil {
 			return nil
 		}
-		return []string{c.store.RootFor(filepath.Join(p.Host, "x"))}
+		var dirs []string
+		for _, p := range all {
+			dirs = append(dirs, c.store.RootFor(filepath.Join(p.Host, "x")))
+		}
+		return dirs
 	}
 	if spec.Paths == nil {
 		return nil

@@ -187,19 +187,44 @@ func (p *sandboxes) present(key string) sandbox.Environment {
 	return p.own
 }
 
-// projectOf is where a session works.
-func (g *Gateway) projectOf(s sessions.Session) (Project, error) {
-	env := g.sandboxes.present(string(s.Key))
-	return g.sandboxes.sandbox.Project(env, startOf(env, string(s.ID), g.sandboxes.sandbox))
+// workspace is where commands of a container work on files, wherever they begin.
+const workspace = "/workspace"
+
+// Projects are the directories that commands of a session may change: the one that they run in, and in a container its
+// workspace, which commands name from anywhere. ErrElsewhere when this machine sees none.
+func (s Sandbox) Projects(env sandbox.Environment, session string) (all []Project, err error) {
+	dir := startOf(env, session, s)
+	p, err := s.Project(env, dir)
+	if err == nil {
+		all = append(all, p)
+	}
+	if m, ok := env.(mounted); ok && env.Backend() == "docker" {
+		if _, in := inside(dir, workspace); !in || err != nil {
+			if w, err := hosted(m.Mounts(), workspace); err == nil {
+				all = append(all, w)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, ErrElsewhere
+	}
+	return all, nil
 }
 
-// rollbackDir is command.Services.Project.
+// rollbackDir is command.Services.Project: of the directories that a session may change the one where the agent changed
+// something last.
 func (g *Gateway) rollbackDir(s sessions.Session) (dir string, shown func(string) string, err error) {
-	p, err := g.projectOf(s)
+	env := g.sandboxes.present(string(s.Key))
+	all, err := g.sandboxes.sandbox.Projects(env, string(s.ID))
 	if err != nil {
 		return "", nil, command.ErrElsewhere
 	}
-	return g.checkpoints.store.RootFor(filepath.Join(p.Host, "x")), p.Shown, nil
+	store := g.checkpoints.store
+	var dirs []string
+	for _, p := range all {
+		dirs = append(dirs, store.RootFor(filepath.Join(p.Host, "x")))
+	}
+	return store.Latest(dirs...), all[0].Shown, nil
 }
 
 // startOf is where a session's commands run in an environment.

@@ -43,6 +43,30 @@ func (s *Store) Dirs(ctx context.Context) (dirs []string, err error) {
 	return dirs, err
 }
 
+// Latest returns the directory of these where the agent changed something last, the first one where that is in none.
+func (s *Store) Latest(dirs ...string) (latest string) {
+	var at time.Time
+	for i, dir := range dirs {
+		if i == 0 {
+			latest = dir
+		}
+		real, err := s.Dir(dir)
+		if err != nil || !s.On() || !s.known(real) {
+			continue
+		}
+		p, err := s.project(real)
+		if err != nil {
+			continue
+		}
+		for _, e := range s.ledger(p) {
+			if e.State != "" && e.At.After(at) {
+				latest, at = dir, e.At
+			}
+		}
+	}
+	return latest
+}
+
 // history reads a project's checkpoints without counts, newest first.
 func (s *Store) history(ctx context.Context, p *project) ([]Checkpoint, error) {
 	tip, err := s.refOf(p.ref())
