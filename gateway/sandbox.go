@@ -96,8 +96,14 @@ func (s Sandbox) ssh() (sandbox.Environment, error) {
 	if filepath.IsAbs(t.Cwd) || strings.HasPrefix(t.Cwd, "~/") {
 		dir = t.Cwd
 	}
-	return sandbox.NewSSH(sandbox.SSHOptions{Host: t.SSHHost, User: t.SSHUser, Port: t.SSHPort, Key: t.SSHKey, KnownHosts: t.SSHKnownHosts, Dir: dir,
-		SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, InitFiles: t.InitFiles, Window: s.Config.Tools.Output.MaxBytes})
+	known := t.SSHKnownHosts
+	if known == "" {
+		known = filepath.Join(s.Paths.Home, "known_hosts")
+	}
+	p := s.Config.Processes
+	return sandbox.NewSSH(sandbox.SSHOptions{Host: t.SSHHost, User: t.SSHUser, Port: t.SSHPort, Key: t.SSHKey, KnownHosts: known, Dir: dir,
+		SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: secretNames(os.Environ()), InitFiles: t.InitFiles, Window: s.Config.Tools.Output.MaxBytes,
+		KeepJobs: p.OnStop == "keep", JobGrace: p.Grace, JobLog: int64(p.LogMB) << 20})
 }
 
 func bashrc(home string) (string, error) {
@@ -139,6 +145,7 @@ func (s Sandbox) Docker(key string) (sandbox.DockerOptions, error) {
 		KeepRunning: t.DockerKeep, KeepOrphans: !t.DockerReaper, Dir: s.sandboxDir(),
 		Image: t.DockerImage, Cwd: t.Cwd, Volumes: t.DockerVolumes, Env: t.DockerEnv, Forward: t.DockerForward, Lookup: s.variable, Extra: t.DockerExtra,
 		NoNetwork: !t.DockerNetwork, HostUser: t.DockerHostUser, Shm: t.DockerShm, CPU: t.ContainerCPU, MemoryMB: int64(t.ContainerMemoryMB),
+		JobGrace: s.Config.Processes.Grace, JobLog: int64(s.Config.Processes.LogMB) << 20,
 		DiskMB: int64(t.ContainerDiskMB), Snap: t.DockerSnap, SpillDir: s.spillDir(), Window: s.Config.Tools.Output.MaxBytes, Now: s.Now, Log: s.Log,
 	}
 	if o.Image == "" {

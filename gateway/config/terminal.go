@@ -24,7 +24,7 @@ type Terminal struct {
 	SSHUser       string `yaml:"ssh_user" check:"text" env:"TERMINAL_SSH_USER" doc:"the user there; unset: what the SSH client's configuration says"`
 	SSHPort       int    `yaml:"ssh_port" default:"0" min:"0" max:"65535" env:"TERMINAL_SSH_PORT" doc:"the port there; 0: what the SSH client's configuration says, else 22"`
 	SSHKey        string `yaml:"ssh_key" check:"abspath" env:"TERMINAL_SSH_KEY" doc:"the file of the private key; unset: what the SSH client finds itself"`
-	SSHKnownHosts string `yaml:"ssh_known_hosts" check:"abspath" env:"TERMINAL_SSH_KNOWN_HOSTS" doc:"the file with the keys of hosts; a new host is added, one with another key than before is refused; unset: the SSH client's own"`
+	SSHKnownHosts string `yaml:"ssh_known_hosts" check:"abspath" env:"TERMINAL_SSH_KNOWN_HOSTS" doc:"the file with the keys of hosts; a new host is added, one with another key than before is refused; unset: known_hosts in the home"`
 
 	ContainerCPU        float64 `yaml:"container_cpu" default:"1" min:"0" max:"1024" env:"TERMINAL_CONTAINER_CPU" doc:"processor cores of a container; 0: no limit"`
 	ContainerMemoryMB   int     `yaml:"container_memory" default:"5120" min:"0" max:"10000000" env:"TERMINAL_CONTAINER_MEMORY" doc:"megabytes of memory of a container; 0: no limit"`

@@ -33,7 +33,7 @@ func NewDocker(o DockerOptions) (*Docker, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newRemote(&dockerCarrier{place: place}, remoteOptions{Dir: o.cwd(), SpillDir: o.SpillDir, Window: o.Window, Env: o.commandEnv, KeepJobs: o.outlives(), Now: o.Now})
+	r := newRemote(&dockerCarrier{place: place}, remoteOptions{Dir: o.cwd(), SpillDir: o.SpillDir, Window: o.Window, Env: o.commandEnv, KeepJobs: o.outlives(), JobGrace: o.JobGrace, JobLog: o.JobLog, Now: o.Now})
 	return &Docker{remote: r, opts: o, place: place}, nil
 }
 

@@ -35,6 +35,9 @@ type DockerOptions struct {
 	Request Request
 	// KeepRunning leaves a persistent container running at Close, for the next process to take up.
 	KeepRunning bool
+	// JobGrace and JobLog are as in LocalOptions. Background commands live as long as their container.
+	JobGrace time.Duration
+	JobLog   int64
 	// KeepOrphans leaves containers that ended long ago (see Docker.Reap).
 	KeepOrphans bool
 	// Dir is the sandbox directory, absolute: the files of all persistent containers are below it.

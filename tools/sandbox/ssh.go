@@ -57,6 +57,8 @@ type SSHOptions struct {
 	KeepJobs bool
 	// JobGrace is how long a background command has to end after TERM, before KILL; 0 takes a second.
 	JobGrace time.Duration
+	// JobLog is how many bytes of a background command's output are kept on the host; 0 takes DefaultJobLog.
+	JobLog int64
 	// Env returns variables that every command gets, as they are now; nil adds none. They go over standard input: no
 	// argument list has them.
 	Env func() map[string]string
@@ -71,7 +73,7 @@ func NewSSH(o SSHOptions) (Environment, error) {
 	}
 	return newRemote(c, remoteOptions{
 		Dir: o.Dir, SpillDir: o.SpillDir, Window: o.Window, Passthrough: o.Passthrough, Deny: o.Deny, InitFiles: o.InitFiles, Env: o.Env,
-		KeepJobs: o.KeepJobs, JobGrace: o.JobGrace,
+		KeepJobs: o.KeepJobs, JobGrace: o.JobGrace, JobLog: o.JobLog,
 	}), nil
 }
 
