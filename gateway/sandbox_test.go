@@ -50,7 +50,7 @@ func TestSandbox_Docker_OneContainerForAllChats(t *testing.T) {
 	dir := filepath.Join(h.home, "sandboxes")
 	require.Empty(t, sandboxtest.Containers(t, dir), "nothing is made before the first command")
 	h.tg.Say(7, `terminal {"command":"pwd; echo one >note.txt; echo tool >/opt/tool; test -S /var/run/docker.sock || echo no-socket"}`)
-	h.await(7, "got /root\nno-socket")
+	h.await(7, "got /workspace\nno-socket")
 	h.tg.Say(8, `read_file {"path":"note.txt"}`)
 	h.await(8, "one")
 	h.tg.Say(8, `write_file {"path":"/workspace/made.txt","content":"by the file tool\n"}`)
@@ -112,7 +112,7 @@ func TestSandbox_Auto_Decides(t *testing.T) {
 	h.run()
 	h.tg.Say(8, `write_file {"path":"note.txt","content":"in the container"}`)
 	h.await(8, "note.txt")
-	require.FileExists(t, filepath.Join(h.home, "sandboxes", "docker", "default", "home", "note.txt"), "a relative path is one of the container")
+	require.FileExists(t, filepath.Join(h.home, "sandboxes", "docker", "default", "workspace", "note.txt"), "a relative path is one of the container")
 	h.halt()
 
 	h.set["terminal.docker_host"] = "unix://" + h.home + "/no.sock"

@@ -9,7 +9,7 @@ import (
 // TERMINAL_ and the key.
 type Terminal struct {
 	Backend        string        `yaml:"backend" default:"auto" oneof:"auto,local,docker,ssh" env:"TERMINAL_ENV" doc:"where commands run: local: on this machine; docker: in a container; ssh: on another host; auto: in a container where a container engine answers at the first command, else on this machine"`
-	Cwd            string        `yaml:"cwd" default:"workspace" check:"text" env:"TERMINAL_CWD" doc:"working directory; a relative one is below the home; containers and ssh take only an absolute one of theirs, and else begin in the home directory there"`
+	Cwd            string        `yaml:"cwd" default:"workspace" check:"text" env:"TERMINAL_CWD" doc:"working directory; a relative one is below the home; a container takes only an absolute one of its own, and else begins in /workspace; ssh likewise, and else begins in the home directory there"`
 	Timeout        time.Duration `yaml:"timeout" default:"180s" min:"1s" max:"24h" env:"TERMINAL_TIMEOUT" doc:"time limit of a foreground command that names none; one may ask for this or 10m, whichever is longer"`
 	Lifetime       time.Duration `yaml:"lifetime_seconds" default:"300s" min:"10s" max:"168h" env:"TERMINAL_LIFETIME_SECONDS" doc:"how long a throwaway container is kept after its last command"`
 	EnvPassthrough []string      `yaml:"env_passthrough" check:"envname" env:"TERMINAL_ENV_PASSTHROUGH" doc:"names of variables that commands may see although they look like secrets"`

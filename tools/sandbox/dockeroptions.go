@@ -99,8 +99,8 @@ type ReadOnlyFile struct {
 var hostPath = regexp.MustCompile(`^(/Users/|/home/|[A-Za-z]:[\\/])`)
 
 // ContainerCwd returns where sessions of a container start: the configured directory where it can be one of the
-// container, else /workspace: a home directory is no place for checkpoints, and so none for work. Relative paths, and those that can only be of a user's machine (below /Users or /home, or with
-// a drive letter), are ignored.
+// container, else /workspace; /root is a home directory, of which no checkpoint is taken. Relative paths, and those that
+// can only be of a user's machine (below /Users or /home, or with a drive letter), are ignored.
 func ContainerCwd(configured string) string {
 	if !path.IsAbs(configured) || hostPath.MatchString(configured) {
 		return DefaultContainerDir

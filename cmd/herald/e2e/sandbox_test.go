@@ -40,7 +40,7 @@ func TestSandbox_ChatAndCommandLineShareTheContainer(t *testing.T) {
 	require.Contains(t, p.good("status"), "commands  auto (the first command decides)")
 
 	v := visit(t, b, d)
-	require.Contains(t, v.say("run echo from-the-chat >/workspace/note; echo tool >/opt/tool; pwd"), "/root")
+	require.Contains(t, v.say("run echo from-the-chat >/workspace/note; echo tool >/opt/tool; pwd"), "/workspace")
 	require.Len(t, sandboxtest.Containers(t, dir), 1)
 	require.Contains(t, p.good("status"), "commands  docker (Docker")
 	require.Equal(t, "from-the-chat\ntool\n", p.good("sandbox", "exec", "cat /workspace/note /opt/tool"))
@@ -101,7 +101,7 @@ func TestSandbox_Shell(t *testing.T) {
 	select {
 	case text := <-seen:
 		require.Contains(t, text, "33 77")
-		require.Contains(t, text, "42-/root")
+		require.Contains(t, text, "42-/workspace")
 	case <-time.After(2 * patience):
 		_ = cmd.Process.Kill()
 		t.Fatal("the shell does not end")
