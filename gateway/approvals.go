@@ -248,7 +248,7 @@ func (a *approvals) change(change func([]string) []string) error {
 	if slices.Equal(list, old.CommandAllowlist) {
 		return nil
 	}
-	err := config.Edit(a.g.configFile(), func(text []byte) ([]byte, error) { return config.SetList(text, "command_allowlist", list) })
+	err := EditConfig(a.g.configFile(), func(text []byte) ([]byte, error) { return config.SetList(text, "command_allowlist", list) })
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func (a *approvals) change(change func([]string) []string) error {
 func (a *approvals) SetMode(mode string) error {
 	a.edit.Lock()
 	defer a.edit.Unlock()
-	err := config.Edit(a.g.configFile(), func(text []byte) ([]byte, error) { return config.SetText(text, "approvals.mode", mode) })
+	err := EditConfig(a.g.configFile(), func(text []byte) ([]byte, error) { return config.SetText(text, "approvals.mode", mode) })
 	if err != nil {
 		return err
 	}

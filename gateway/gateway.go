@@ -122,6 +122,7 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 		return nil, err
 	}
 	g.approvals = newApprovals(g)
+	g.secureHome()
 	if err := g.buildTools(); err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (g *globals) changeAllowlist(change func([]string) ([]string, error)) error
 	if err != nil || slices.Equal(list, cfg.CommandAllowlist) {
 		return err
 	}
-	return config.Edit(file, func(text []byte) ([]byte, error) { return config.SetList(text, "command_allowlist", list) })
+	return gateway.EditConfig(file, func(text []byte) ([]byte, error) { return config.SetList(text, "command_allowlist", list) })
 }
 
 func approvalsAllowCmd(g *globals) *cobra.Command {

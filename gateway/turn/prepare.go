@@ -12,6 +12,7 @@ import (
 
 	"herald/platforms"
 	"herald/sessions"
+	"herald/tools/spill"
 )
 
 // fetchTimeout bounds the download of one attachment.
@@ -188,7 +189,7 @@ func (run *Run) fetch(a *platforms.Attachment) error {
 	if a.Size > run.set.MaxMedia {
 		return fmt.Errorf("it has %d bytes, the limit is %d (gateway.max_inbound_media_bytes)", a.Size, run.set.MaxMedia)
 	}
-	if err := os.MkdirAll(run.set.MediaDir, 0o700); err != nil {
+	if err := spill.EnsureDir(run.set.MediaDir, true); err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(run.set.MediaDir, "in-*-"+strings.ReplaceAll(platforms.SafeName(a.Name), "*", "_"))

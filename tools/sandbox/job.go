@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"herald/tools/spill"
 )
 
 // A background command of this machine is a job. It has a directory of its own, which only the daemon's user can
@@ -98,7 +100,7 @@ func readIdentity(dir string) (jobIdentity, error) {
 // writeWhole writes a small file of a job in one step.
 func writeWhole(dir, name string, data []byte) error {
 	temp := filepath.Join(dir, name+".new")
-	if err := os.WriteFile(temp, data, 0o600); err != nil {
+	if err := spill.WriteExclusive(temp, data, true, true); err != nil {
 		return err
 	}
 	return os.Rename(temp, filepath.Join(dir, name))

@@ -120,7 +120,7 @@ func (j *job) closeInput() error {
 		return err
 	}
 	j.closed = true
-	return os.WriteFile(filepath.Join(j.dir, jobClosed), nil, 0o600)
+	return spill.WriteExclusive(filepath.Join(j.dir, jobClosed), nil, true, true)
 }
 
 // openInput readies the input pipe. j.mu is held.

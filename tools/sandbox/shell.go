@@ -6,12 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"herald/tools/spill"
 )
 
 // snapshotTimeout bounds the start files of the user's shell.
@@ -114,7 +115,7 @@ func (l *Local) snapshot(ctx context.Context, bash string, env map[string]string
 		return shell{}, err
 	}
 	file := filepath.Join(l.private, "snapshot.sh")
-	if err := os.WriteFile(file, functions, 0o600); err != nil {
+	if err := spill.WriteExclusive(file, functions, true, true); err != nil {
 		return shell{}, err
 	}
 	return shell{argv: []string{bash, "-c"}, env: vars, source: file}, nil

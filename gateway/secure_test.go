@@ -1,0 +1,31 @@
+package gateway_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/gateway"
+	"herald/gateway/config"
+)
+
+// The home holds credentials: a start closes it to others, and so does a change of the configuration.
+func TestSecure_TheHomeIsTheOwners(t *testing.T) {
+	h := build(t, echo())
+	mode := func() os.FileMode {
+		info, err := os.Stat(h.home)
+		require.NoError(t, err)
+		return info.Mode().Perm()
+	}
+	require.NoError(t, os.Chmod(h.home, 0o755))
+	h.run()
+	require.Equal(t, os.FileMode(0o700), mode())
+	h.halt()
+	require.NoError(t, os.Chmod(h.home, 0o755))
+	require.NoError(t, gateway.EditConfig(h.home+"/config.yaml", func(text []byte) ([]byte, error) { return config.SetText(text, "approvals.mode", "manual") }))
+	require.Equal(t, os.FileMode(0o700), mode())
+	info, err := os.Stat(h.home + "/config.yaml")
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
