@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"herald/gateway/router"
+	"herald/locales"
 	"herald/platforms"
+	"herald/platforms/format"
 	"herald/sessions"
 	"herald/tools"
 	"herald/tools/process"
@@ -94,9 +97,54 @@ func (p processes) wake(ctx context.Context, n process.News, keep func(sessions.
 		}
 		return p.g.store.Update(ctx, sessions.EdgeState, keep)
 	}
-	return p.g.router.Wake(ctx, router.Wake{ID: n.ID, Source: "process", Key: sessions.Key(o.Key), Session: sessions.ID(o.Session),
-		Address: platforms.Address{Platform: platforms.Name(o.Platform), Account: platforms.AccountID(o.Account), Chat: platforms.ChatID(o.Chat), Thread: platforms.ThreadID(o.Thread)},
-		User:    platforms.UserID(o.User), Text: n.Text}, keep)
+	at := platforms.Address{Platform: platforms.Name(o.Platform), Account: platforms.AccountID(o.Account), Chat: platforms.ChatID(o.Chat), Thread: platforms.ThreadID(o.Thread)}
+	w := router.Wake{ID: n.ID, Source: "process", Key: sessions.Key(o.Key), Session: sessions.ID(o.Session), Address: at, User: platforms.UserID(o.User), Text: n.Text}
+	if text := p.notice(at, n); text != "" {
+		w.Notice = p.g.noticeRow(at, text)
+	}
+	return p.g.router.Wake(ctx, w, keep)
+}
+
+// notice is what the chat is told of the news itself, "" for nothing (display.background_process_notifications).
+func (p processes) notice(at platforms.Address, n process.News) string {
+	v, mode := n.Process, p.g.cfg().Display.BackgroundNews
+	failed := v.State == process.Lost || v.State == process.Exited && v.Exit != nil && *v.Exit != 0
+	switch {
+	case v.ID == "", mode == "off", mode == "error" && !failed, !v.State.Ended() && (mode != "all" || n.Output == ""):
+		return ""
+	}
+	key, code := "process.exited", 0
+	switch {
+	case !v.State.Ended():
+		key = "process.matched"
+	case v.State == process.Killed:
+		key = "process.stopped"
+	case v.State == process.Lost:
+		key = "process.lost"
+	case failed:
+		key, code = "process.failed", *v.Exit
+	}
+	text := p.g.texts.say(at, key, locales.Str("command", format.Code(short(v.Command))), locales.Int("code", code), locales.Dur("time", v.Age))
+	if last := lastLines(n.Output); last != "" && (failed || mode == "all" || mode == "result") {
+		text += "\n```\n" + strings.ReplaceAll(last, "```", "'''") + "\n```"
+	}
+	return text
+}
+
+// short is a command in a line.
+func short(command string) string {
+	r := []rune(strings.Join(strings.Fields(command), " "))
+	if len(r) > 80 {
+		return string(r[:79]) + "…"
+	}
+	return string(r)
+}
+
+// lastLines is the end of an output for people: 5 lines, 500 characters.
+func lastLines(output string) string {
+	lines := strings.Split(output, "\n")
+	r := []rune(strings.Join(lines[max(0, len(lines)-5):], "\n"))
+	return string(r[max(0, len(r)-500):])
 }
 
 // Of implements command.Processes.

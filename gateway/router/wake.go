@@ -25,6 +25,8 @@ type Wake struct {
 	// Origin says where the conversation comes from when it has no session yet.
 	Origin sessions.Origin
 	Text   string // for the model
+	// Notice, if not nil, tells the chat at once, also where nobody else hears of the news.
+	Notice *sessions.OutboxRow
 }
 
 // endedSession is why news start nothing.
@@ -48,6 +50,11 @@ func (r *Router) Wake(ctx context.Context, w Wake, with func(tx sessions.Tx) err
 				return err
 			}
 		}
+		if !duplicate && w.Notice != nil {
+			if err := tx.PutOutbox(w.Notice); err != nil {
+				return err
+			}
+		}
 		if with != nil {
 			return with(tx)
 		}
@@ -55,6 +62,9 @@ func (r *Router) Wake(ctx context.Context, w Wake, with func(tx sessions.Tx) err
 	})
 	if err != nil {
 		return fmt.Errorf("news of %s for a conversation: %w", w.Source, err)
+	}
+	if !duplicate && w.Notice != nil {
+		r.opt.Outbox.Take(w.Notice)
 	}
 	switch {
 	case duplicate:

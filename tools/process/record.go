@@ -68,6 +68,10 @@ type News struct {
 	ID    string
 	Owner Owner
 	Text  string // for the model; without secrets
+	// Process is what they are about, as it stands: running where a line was printed that is watched for. Its ID is
+	// empty where they are about no single one. Output are the lines, or the end of the output; without secrets.
+	Process View
+	Output  string
 }
 
 // Store keeps records. The gateway has the one over the profile's database.

@@ -119,6 +119,7 @@ func TestProcess_OutlivesAKilledDaemon(t *testing.T) {
 
 	d = w.run()
 	w.sees(71, "News of task1: has ended with exit code 3")
+	w.sees(71, "⚙️ ") // told to the person as well
 	require.True(t, w.lives(second))
 	w.finish("task2")
 	w.sees(72, "News of task2: has ended with exit code 3")
