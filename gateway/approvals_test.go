@@ -411,6 +411,29 @@ func TestApprovals_SecretsStayOut(t *testing.T) {
 	}
 }
 
+// A secret is not seen in part either: not in a bubble that is cut, and not while an answer grows.
+func TestSecrets_AreNotShownInPart(t *testing.T) {
+	const secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if _, ok := r.ToolResult(); ok {
+			reply := modeltest.Text("The token is " + secret + " and that is all there is to say about it.")
+			reply.Pace = 20 * time.Millisecond
+			return reply
+		}
+		return modeltest.Calls("c1", "terminal", `{"command":"echo a-rather-long-line-before-it `+secret+`"}`)
+	})
+	h := start(t, script, func(h *house) {
+		h.set["display.tool_progress"], h.set["display.tool_preview_length"] = "all", "50"
+		h.set["streaming.edit_interval"], h.set["streaming.buffer_threshold"] = "50ms", "1"
+	})
+	h.tg.Say(7, "show me")
+	h.await(7, "to say about it.")
+	h.await(7, "a-rather-long-line")
+	for _, act := range h.tg.Acts(7) {
+		require.NotContains(t, act.Text, secret[:12], act.Verb)
+	}
+}
+
 // The file tools ask before they write Herald's configuration.
 func TestApprovals_OfFiles(t *testing.T) {
 	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {

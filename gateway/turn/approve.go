@@ -145,10 +145,15 @@ func (r *Runner) Approve(ctx context.Context, call tools.Call, req ApprovalReque
 		select {
 		case <-woken:
 		case <-timer.C:
-			if err := run.expire(id); err != nil {
+			if err := run.expire(id, ChoiceTimeout); err != nil {
 				return a, err
 			}
 		case <-ctx.Done():
+			if !r.closed.Load() { // the call alone has ended, and a press must not promise that it runs
+				if err := run.expire(id, ChoiceVoid); err != nil && !errors.Is(err, errAbandoned) {
+					r.s.Log.Warn().Err(err).Msg("an approval that nobody waits for any more can't be closed")
+				}
+			}
 			return a, context.Cause(ctx)
 		}
 		if a, ok, err = r.FindApproval(ctx, call, req.Command); err != nil || !ok {
@@ -377,15 +382,15 @@ func (r *Runner) Wake(a Approval) {
 	}
 }
 
-// expire denies an approval that nobody has decided in time.
-func (run *Run) expire(id string) error {
+// expire closes an approval that nobody has decided, and shows why.
+func (run *Run) expire(id string, why Choice) error {
 	var rows []*sessions.OutboxRow
 	err := run.update(sessions.EdgeQueue, func(tx sessions.Tx) error {
 		a, err := readApproval(tx, id)
 		if err != nil || a.Choice != "" {
 			return err
 		}
-		a.Choice = ChoiceTimeout
+		a.Choice = why
 		rows, err = run.r.settle(tx, a)
 		return err
 	})

@@ -187,7 +187,7 @@ func (run *Run) questionRows(q *question) []*sessions.OutboxRow {
 		traits = adapter.Traits().Text
 	}
 	var out []*sessions.OutboxRow
-	for _, chunk := range format.Render(md, traits) {
+	for _, chunk := range format.Render(run.r.s.Redact(md), traits) {
 		out = append(out, &sessions.OutboxRow{Kind: sessions.OutPrompt, Turn: run.turn.ID, Session: run.session.ID,
 			Message: platforms.Outgoing{Address: at, Text: chunk}})
 	}
@@ -327,7 +327,7 @@ func (run *Run) answeredRow(tx sessions.Tx, q *question, text string) (*sessions
 			!strings.HasPrefix(row.Message.Buttons[0][0].Data, askPrefix+q.ID+":") {
 			continue
 		}
-		text := run.r.s.Texts.AskAnswered(row.Message.Address, q.Question, text)
+		text := run.r.s.Redact(run.r.s.Texts.AskAnswered(row.Message.Address, q.Question, text))
 		edit := run.row(sessions.OutNotice, text)
 		if adapter, ok := run.r.s.Adapters.Adapter(row.Message.Address.AccountOf()); ok {
 			if chunks := format.Render(text, adapter.Traits().Text); len(chunks) > 1 {

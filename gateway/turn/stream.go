@@ -42,7 +42,7 @@ func (s *stream) shown() string {
 	if s.live == nil || !s.live.Visible() {
 		return ""
 	}
-	return s.text.String()
+	return finishedWords(s.text.String())
 }
 
 // Delta implements agent.Turn: the growing text is shown where the platform can edit.
@@ -72,7 +72,7 @@ func (run *Run) Delta(d model.Delta) {
 	if !ok || !adapter.Traits().Edit {
 		return
 	}
-	text := run.r.s.Redact(s.text.String())
+	text := run.r.s.Redact(finishedWords(s.text.String()))
 	if strings.TrimSpace(text) == "" || mayBeDirective(text) {
 		return
 	}
@@ -89,6 +89,25 @@ func (run *Run) Delta(d model.Delta) {
 		shown = format.Settled(stripMedia(text))
 	}
 	s.live.Set(format.Preview(shown, adapter.Traits().Text))
+}
+
+// The length of a last word that a preview holds back, in bytes: a shorter one gives nothing away, a longer one is none.
+const (
+	wordHeld = 8
+	wordLong = 4096
+)
+
+// finishedWords is a growing text without its last word while that may be the beginning of a secret: only the whole of
+// one is known for what it is. Letters beyond ASCII are never part of one.
+func finishedWords(text string) string {
+	i := len(text)
+	for i > 0 && text[i-1] > ' ' && text[i-1] < 0x7f {
+		i--
+	}
+	if n := len(text) - i; n < wordHeld || n > wordLong {
+		return text
+	}
+	return text[:i]
 }
 
 // Restart implements agent.Turn: the pieces of the current answer are void.
@@ -196,7 +215,7 @@ func (run *Run) observe(e tools.Event) {
 			b = &run.bubble
 		}
 		b.last, b.tail = e.Call.Name, ""
-		run.bubbleAdd(bubbleText(e, mode, run.display.PreviewLength))
+		run.bubbleAdd(bubbleText(e, mode, run.display.PreviewLength, run.r.s.Redact))
 	case tools.PhaseProgress:
 		if mode != "all" && mode != "verbose" {
 			return
@@ -285,7 +304,7 @@ func (b *bubble) markdown() string {
 	return md.String()
 }
 
-func bubbleText(e tools.Event, mode string, preview int) string {
+func bubbleText(e tools.Event, mode string, preview int, redact func(string) string) string {
 	emoji := e.Spec.Emoji
 	if emoji == "" {
 		emoji = "⚡"
@@ -301,6 +320,7 @@ func bubbleText(e tools.Event, mode string, preview int) string {
 	if arg == "" {
 		return text
 	}
+	arg = redact(arg) // before it is cut: the beginning of a secret does not look like one
 	if mode != "verbose" {
 		arg = shorten(strings.Join(strings.Fields(arg), " "), max(preview, 40))
 	}

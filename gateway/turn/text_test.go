@@ -161,3 +161,14 @@ func FuzzMedia(f *testing.F) {
 		}
 	})
 }
+
+func TestFinishedWords(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", "word": "word", "two words": "two words", "the token is ghp_0123": "the token is ", "a sentence.": "a ", "done: 12345678 ": "done: 12345678 ", "abcdefgh": "",
+		"一段没有空格的文字也会继续": "一段没有空格的文字也会继续", "x\nAKIA0123456789": "x\n", "ünïcödé-words-too": "ünïcödé-words-too"[:len("ünïcödé")],
+	} {
+		require.Equal(t, want, finishedWords(in), in)
+	}
+	long := strings.Repeat("a", wordLong+1)
+	require.Equal(t, long, finishedWords(long))
+}
