@@ -38,6 +38,8 @@ type desk struct {
 	allowed map[string]bool // to users; nil: everything
 	clicks  []string
 	focus   string
+	// bystander: the sender may not decide what waits.
+	bystander bool
 }
 
 func (d *desk) Resolve(name string) (string, model.Info, error) {
@@ -83,6 +85,7 @@ func (d *desk) commands(t *testing.T) func(*rt.Rig) router.Commands {
 				d.focus = focus
 				return agent.Summarise(ctx, r.Model, rows, focus)
 			},
+			MayDecide: func(platforms.Event, platforms.UserID) bool { return !d.bystander }, Decide: r.Runner.Decide, Wake: r.Runner.Wake,
 			Resend: r.Worker.Resend, AnswerAsk: r.Runner.AnswerClick,
 			AnswerClick: func(_ platforms.Address, _ platforms.Click, text string) { d.clicks = append(d.clicks, text) },
 			BusyMode:    func(platforms.Address) string { return "queue" }, Progress: func(platforms.Address) string { return "all" }, Log: zerolog.Nop(),

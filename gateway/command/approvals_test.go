@@ -1,0 +1,162 @@
+package command_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/gateway/model"
+	rt "herald/gateway/router/routertest"
+	"herald/gateway/turn"
+	"herald/sessions"
+	"herald/tools"
+)
+
+// guarded is a tool whose calls run side by side and each want an approval. After a restart a call asks again.
+type guarded struct {
+	rig  *rt.Rig
+	mu   sync.Mutex
+	ran  []string
+	came []string // what became of the others
+}
+
+func (g *guarded) tool() tools.Tool {
+	return tools.Tool{Spec: tools.Spec{Name: "guarded", Toolset: "test", Description: "test", Parallel: tools.Safe, Resumable: true, Timeout: -1,
+		Parameters: json.RawMessage(`{"type":"object","properties":{"what":{"type":"string"}}}`)},
+		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
+			var args struct{ What string }
+			_ = json.Unmarshal(call.Args, &args)
+			a, err := g.rig.Runner.Approve(ctx, call, turn.ApprovalRequest{Command: args.What, Preview: args.What, Kinds: []string{"kind"},
+				Choices: []turn.Choice{turn.ChoiceOnce, turn.ChoiceSession, turn.ChoiceDeny}, Timeout: 5 * time.Minute})
+			if err != nil {
+				return tools.Result{}, err
+			}
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if a.Choice.Allows() {
+				g.ran = append(g.ran, args.What)
+			} else {
+				g.came = append(g.came, args.What+": "+string(a.Choice)+" "+a.Reason)
+			}
+			return tools.Result{Content: string(a.Choice)}, nil
+		}}
+}
+
+// inRoom runs a test in which "do n" makes the model call the tool n times at once.
+func inRoom(t *testing.T, fn func(t *testing.T, r *rt.Rig, d *desk, g *guarded)) {
+	t.Helper()
+	d, g := &desk{}, &guarded{}
+	rt.Within(t, rt.Options{Commands: d.commands(t), Tools: []tools.Tool{g.tool()}}, func(t *testing.T, r *rt.Rig) {
+		g.rig = r
+		r.Model.Answer = func(_ context.Context, req model.Request) (model.Response, error) {
+			n := 0
+			if last := req.Messages[len(req.Messages)-1]; last.Role == "user" {
+				_, _ = fmt.Sscanf(last.Text, "do %d", &n)
+			}
+			resp := model.Response{Text: "done"}
+			for i := range n {
+				resp.ToolCalls = append(resp.ToolCalls, model.ToolCall{ID: fmt.Sprint("c", i), Name: "guarded", Arguments: fmt.Sprintf(`{"what":"w%d"}`, i)})
+			}
+			return resp, nil
+		}
+		fn(t, r, d, g)
+	})
+}
+
+func TestApprove_SeveralWait(t *testing.T) {
+	inRoom(t, func(t *testing.T, r *rt.Rig, d *desk, g *guarded) {
+		require.Equal(t, "Nothing waits for an approval.", ask(r, "a", "/approve"))
+		r.Say("a", "do 3")
+		require.Len(t, r.Chat.Shown("a"), 4, "three prompts")
+		require.Contains(t, r.Chat.Last("a"), "(3 waiting")
+		require.Empty(t, g.ran)
+		require.Equal(t, "Allowed, this once. 2 more wait.", ask(r, "a", "/approve"))
+		require.Len(t, g.ran, 1)
+		require.Equal(t, "This choice is not offered here. Possible are: ✅ Once, This session, ❌ Refuse.", ask(r, "a", "/approve always"))
+		require.Contains(t, ask(r, "a", "/approve nonsense"), "\"nonsense\"?")
+		d.bystander = true
+		require.Contains(t, ask(r, "a", "/approve"), "Only the person whose message started this")
+		require.Contains(t, ask(r, "a", "/deny all"), "Only the person whose message started this")
+		d.bystander = false
+		require.Len(t, g.ran, 1)
+		r.Say("a", "/deny all not today")
+		require.Contains(t, r.Chat.Shown("a"), "Refused: 2 commands.")
+		require.Len(t, g.came, 2)
+		require.Contains(t, g.came[0], "deny not today")
+		require.Equal(t, "done", r.Chat.Last("a"))
+		require.Equal(t, "This was decided already.", ask(r, "a", "/approve"))
+		require.Equal(t, "Nothing waits for an approval.", ask(r, "b", "/approve"))
+	})
+}
+
+// Five minutes are five minutes, also when a restart lies between: then the rest of them.
+func TestApprove_TimeOutDenies(t *testing.T) {
+	inRoom(t, func(t *testing.T, r *rt.Rig, _ *desk, g *guarded) {
+		r.Say("a", "do 1")
+		r.Wait(200)
+		r.Restart()
+		require.Len(t, r.Chat.Shown("a"), 1, "it is not shown again")
+		r.Wait(95)
+		require.Empty(t, g.came)
+		r.Wait(5)
+		require.Equal(t, []string{"w0: timeout "}, g.came)
+		require.Empty(t, g.ran)
+		require.Contains(t, r.Chat.Shown("a"), "w0: timeout", "a platform that can't edit is told in a message")
+		require.Equal(t, "The time to answer is over; it was refused.", ask(r, "a", "/approve"))
+	})
+}
+
+// An approval that was decided while no process ran its turn holds for the call of the next one, once.
+func TestApprove_IsDecidedOnce(t *testing.T) {
+	inRoom(t, func(t *testing.T, r *rt.Rig, _ *desk, g *guarded) {
+		r.Say("a", "do 1")
+		var waits []turn.Approval
+		r.View(func(v sessions.View) (err error) { waits, err = turn.PendingApprovals(v); return err })
+		require.Len(t, waits, 1)
+		id := waits[0].ID
+		decide := func(choice turn.Choice) (err error) {
+			_ = r.Store.Store.Update(t.Context(), sessions.EdgeCommand, func(tx sessions.Tx) error {
+				_, _, err = r.Runner.Decide(tx, id, choice, "", "")
+				return err
+			})
+			return err
+		}
+		require.ErrorIs(t, decide(turn.ChoiceAlways), turn.ErrNotOffered)
+		require.ErrorIs(t, decide("void"), turn.ErrNotOffered)
+		require.NoError(t, decide(turn.ChoiceOnce)) // and the process dies before the call hears of it
+		require.ErrorIs(t, decide(turn.ChoiceDeny), turn.ErrStale)
+		require.Empty(t, g.ran)
+		r.Restart()
+		require.Equal(t, []string{"w0"}, g.ran)
+		require.ErrorIs(t, decide(turn.ChoiceOnce), turn.ErrStale)
+		r.Say("a", "do 1")
+		require.Len(t, g.ran, 1, "the same words in another turn are another question")
+		r.Say("a", "/stop")
+		r.View(func(v sessions.View) (err error) { waits, err = turn.PendingApprovals(v); return err })
+		require.Empty(t, waits)
+		require.Contains(t, r.Chat.Shown("a"), "Stopped.")
+	})
+}
+
+// A command of a turn that has gone is not approved by anybody.
+func TestApprove_IsVoidWithItsTurn(t *testing.T) {
+	inRoom(t, func(t *testing.T, r *rt.Rig, _ *desk, g *guarded) {
+		r.Say("a", "do 1")
+		var waits []turn.Approval
+		r.View(func(v sessions.View) (err error) { waits, err = turn.PendingApprovals(v); return err })
+		r.Say("a", "/new")
+		err := r.Store.Store.Update(t.Context(), sessions.EdgeCommand, func(tx sessions.Tx) error {
+			_, _, err := r.Runner.Decide(tx, waits[0].ID, turn.ChoiceOnce, "", "")
+			return err
+		})
+		require.ErrorIs(t, err, turn.ErrStale)
+		r.Settle()
+		require.Empty(t, g.ran)
+		require.Equal(t, "Nothing waits for an approval.", ask(r, "a", "/approve"))
+	})
+}
