@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -47,6 +48,18 @@ func (g *guarded) tool() tools.Tool {
 		}}
 }
 
+func (g *guarded) done() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.ran)
+}
+
+func (g *guarded) others() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.came)
+}
+
 // inRoom runs a test in which "do n" makes the model call the tool n times at once.
 func inRoom(t *testing.T, fn func(t *testing.T, r *rt.Rig, d *desk, g *guarded)) {
 	t.Helper()
@@ -74,20 +87,20 @@ func TestApprove_SeveralWait(t *testing.T) {
 		r.Say("a", "do 3")
 		require.Len(t, r.Chat.Shown("a"), 4, "three prompts")
 		require.Contains(t, r.Chat.Last("a"), "(3 waiting")
-		require.Empty(t, g.ran)
+		require.Empty(t, g.done())
 		require.Equal(t, "Allowed, this once. 2 more wait.", ask(r, "a", "/approve"))
-		require.Len(t, g.ran, 1)
+		require.Len(t, g.done(), 1)
 		require.Equal(t, "This choice is not offered here. Possible are: ✅ Once, This session, ❌ Refuse.", ask(r, "a", "/approve always"))
 		require.Contains(t, ask(r, "a", "/approve nonsense"), "\"nonsense\"?")
 		d.bystander = true
 		require.Contains(t, ask(r, "a", "/approve"), "Only the person whose message started this")
 		require.Contains(t, ask(r, "a", "/deny all"), "Only the person whose message started this")
 		d.bystander = false
-		require.Len(t, g.ran, 1)
+		require.Len(t, g.done(), 1)
 		r.Say("a", "/deny all not today")
 		require.Contains(t, r.Chat.Shown("a"), "Refused: 2 commands.")
-		require.Len(t, g.came, 2)
-		require.Contains(t, g.came[0], "deny not today")
+		require.Len(t, g.others(), 2)
+		require.Contains(t, g.others()[0], "deny not today")
 		require.Equal(t, "done", r.Chat.Last("a"))
 		require.Equal(t, "This was decided already.", ask(r, "a", "/approve"))
 		require.Equal(t, "Nothing waits for an approval.", ask(r, "b", "/approve"))
@@ -102,10 +115,10 @@ func TestApprove_TimeOutDenies(t *testing.T) {
 		r.Restart()
 		require.Len(t, r.Chat.Shown("a"), 1, "it is not shown again")
 		r.Wait(95)
-		require.Empty(t, g.came)
+		require.Empty(t, g.others())
 		r.Wait(5)
-		require.Equal(t, []string{"w0: timeout "}, g.came)
-		require.Empty(t, g.ran)
+		require.Equal(t, []string{"w0: timeout "}, g.others())
+		require.Empty(t, g.done())
 		require.Contains(t, r.Chat.Shown("a"), "w0: timeout", "a platform that can't edit is told in a message")
 		require.Equal(t, "The time to answer is over; it was refused.", ask(r, "a", "/approve"))
 	})
@@ -130,12 +143,12 @@ func TestApprove_IsDecidedOnce(t *testing.T) {
 		require.ErrorIs(t, decide("void"), turn.ErrNotOffered)
 		require.NoError(t, decide(turn.ChoiceOnce)) // and the process dies before the call hears of it
 		require.ErrorIs(t, decide(turn.ChoiceDeny), turn.ErrStale)
-		require.Empty(t, g.ran)
+		require.Empty(t, g.done())
 		r.Restart()
-		require.Equal(t, []string{"w0"}, g.ran)
+		require.Equal(t, []string{"w0"}, g.done())
 		require.ErrorIs(t, decide(turn.ChoiceOnce), turn.ErrStale)
 		r.Say("a", "do 1")
-		require.Len(t, g.ran, 1, "the same words in another turn are another question")
+		require.Len(t, g.done(), 1, "the same words in another turn are another question")
 		r.Say("a", "/stop")
 		r.View(func(v sessions.View) (err error) { waits, err = turn.PendingApprovals(v); return err })
 		require.Empty(t, waits)
@@ -156,7 +169,7 @@ func TestApprove_IsVoidWithItsTurn(t *testing.T) {
 		})
 		require.ErrorIs(t, err, turn.ErrStale)
 		r.Settle()
-		require.Empty(t, g.ran)
+		require.Empty(t, g.done())
 		require.Equal(t, "Nothing waits for an approval.", ask(r, "a", "/approve"))
 	})
 }
