@@ -62,7 +62,16 @@ row() {
 	shift 19
 	printf '%s:%s:%s:%s:%s\n' "$pid" "$pp" "$g" "$1" "$z"
 }
-look() { rows=$( (table) 2>/dev/null ) || :; }
+# a listing in which we are not ourselves is no listing
+look() {
+	rows=$( (table) 2>/dev/null ) || :
+	case "
+$rows" in
+	*"
+$$:"*) ;;
+	*) rows= ;;
+	esac
+}
 split() {
 	p=${1%%:*} r=${1#*:}
 	pp=${r%%:*} r=${r#*:}

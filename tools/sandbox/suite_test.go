@@ -58,7 +58,7 @@ func suite(t *testing.T, again func(t *testing.T) Environment) {
 	}{
 		{"ExitCodes", suiteExitCodes}, {"Dir", suiteDir}, {"SafeDir", suiteSafeDir}, {"Stdin", suiteStdin}, {"Env", suiteEnv},
 		{"Text", suiteText}, {"Spill", suiteSpill}, {"LongLine", suiteLongLine}, {"Timeout", suiteTimeout}, {"Interrupt", suiteInterrupt},
-		{"TermIgnored", suiteTermIgnored}, {"SetsidGrandchild", suiteSetsid}, {"DoubleFork", suiteDoubleFork}, {"Drain", suiteDrain},
+		{"TermIgnored", suiteTermIgnored}, {"SetsidGrandchild", suiteSetsid}, {"UnmarkedGrandchild", suiteUnmarked}, {"DoubleFork", suiteDoubleFork}, {"Drain", suiteDrain},
 		{"Parallel", suiteParallel}, {"Files", suiteFiles}, {"NastyNames", suiteNames}, {"Write", suiteWrite}, {"RealPath", suiteRealPath},
 		{"Background", suiteBackground}, {"Input", suiteInput}, {"BackgroundKill", suiteBackgroundKill}, {"Resume", suiteResume}, {"BackgroundLog", suiteBackgroundLog},
 	} {
@@ -270,6 +270,11 @@ func suiteTermIgnored(t *testing.T, s subject) {
 
 func suiteSetsid(t *testing.T, s subject) {
 	s.gone(t, s.interrupted(t, "setsid sh -c 'echo $$; exec sleep 300' & wait; sleep 300"))
+}
+
+// One that threw away its mark is found by the snapshot that was made before the first signal.
+func suiteUnmarked(t *testing.T, s subject) {
+	s.gone(t, s.interrupted(t, "env -i PATH=\"$PATH\" setsid sh -c 'echo $$; exec sleep 300' & wait; sleep 300"))
 }
 
 // One that left the tree before anybody looked is found by the mark in its environment.
