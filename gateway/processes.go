@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"herald/gateway/config"
 	"herald/gateway/router"
 	"herald/locales"
 	"herald/platforms"
@@ -21,10 +22,21 @@ import (
 func (g *Gateway) newProcesses(environment func(tools.Caller) (sandbox.Environment, error)) []tools.Tool {
 	cfg := g.cfg()
 	g.processes = process.New(process.Options{Environment: environment, Store: processes{g}, Redact: g.opt.Redactor.String,
-		Survive:  func(backend string) bool { return backend != "local" || cfg.Processes.OnStop == "keep" },
+		Survive:  func(backend string) bool { return survives(cfg, backend) },
 		Surface:  func() bool { return g.cfg().Delegation.SurfaceProcesses },
 		Finished: g.metrics.ProcessEnded, Log: g.log, Now: g.now})
 	return []tools.Tool{g.processes.Tool(process.ToolOptions{MaxWait: cfg.Terminal.Timeout})}
+}
+
+// survives reports whether background processes of a backend run on when the daemon stops in order.
+func survives(cfg *config.Config, backend string) bool {
+	switch backend {
+	case "local":
+		return cfg.Processes.OnStop == "keep"
+	case "docker": // they live as long as their container
+		return cfg.Terminal.ContainerPersistent && cfg.Terminal.DockerKeep
+	}
+	return true
 }
 
 // processes keeps their records as durable values and brings news of them to their conversations. For commands it is
