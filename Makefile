@@ -24,8 +24,9 @@ unit: ## all tests with the race detector
 crash: ## kill the real binary at every commit edge, and $(RUNS) seeded random runs
 	RUNS=$(RUNS) SEED=$(SEED) go test -race -tags '$(TAGS) failpoint' -timeout 3h -count=1 ./cmd/herald/crash
 
-torture: ## the same with 1,000 random runs
+torture: ## the same with 1,000 random runs, and 2,000 random histories of checkpoints
 	$(MAKE) crash RUNS=1000
+	go test -tags $(TAGS) -timeout 3h -count=1 ./tools/checkpoint -run TestDriver -histories 2000
 
 fuzz: ## every fuzz target for $(FUZZTIME)
 	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"herald/sessions/failpoint"
 	"herald/tools"
 	"herald/tools/checkpoint"
 )
@@ -16,13 +17,15 @@ import (
 type checkpoints struct {
 	g     *Gateway
 	store *checkpoint.Store
+
+	recovered map[string]checkpoint.Result // of this start, by the directory
 }
 
 // OpenCheckpoints returns a profile's checkpoints as its configuration has them, for the daemon and for the command line.
 func OpenCheckpoints(s Sandbox) *checkpoint.Store {
 	c := s.Config.Checkpoints
 	return checkpoint.Open(checkpoint.Options{Dir: s.Paths.Checkpoint, Enabled: c.Enabled, MaxSnapshots: c.MaxSnapshots,
-		MaxTotal: int64(c.MaxTotalMB) << 20, MaxFile: int64(c.MaxFileMB) << 20, Timeout: c.Timeout, Confine: s.Confine, Now: s.Now, Log: s.Log})
+		MaxTotal: int64(c.MaxTotalMB) << 20, MaxFile: int64(c.MaxFileMB) << 20, Timeout: c.Timeout, Confine: s.Confine, Moment: func() { failpoint.Hit("checkpoint") }, Now: s.Now, Log: s.Log})
 }
 
 // openCheckpoints makes the daemon's.
@@ -35,15 +38,23 @@ func (g *Gateway) openCheckpoints() {
 }
 
 // recover finishes what a crash interrupted, and says so in the log. The person's command is answered by its own row.
-func (c checkpoints) recover(ctx context.Context) {
+func (c *checkpoints) recover(ctx context.Context) {
 	results, err := c.store.Recover(ctx)
 	if err != nil {
 		c.g.log.Error().Err(err).Msg("interrupted rollbacks can't be looked at; they are tried again at the next start")
 	}
+	c.recovered = map[string]checkpoint.Result{}
 	for _, r := range results {
+		c.recovered[r.Directory] = r
 		c.g.log.Warn().Str("directory", r.Directory).Str("checkpoint", r.RestoredTo).Int("restored", len(r.Restored)).Int("kept", len(r.Edited)).
 			Int("failed", len(r.FailedDeletes)+len(r.FailedRestores)).Msg("a rollback that the last process began is finished")
 	}
+}
+
+// finished is command.Services.Recovered.
+func (c *checkpoints) finished(dir string) (checkpoint.Result, bool) {
+	r, ok := c.recovered[dir]
+	return r, ok
 }
 
 // Begin implements tools.Checkpointer.

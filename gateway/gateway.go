@@ -203,7 +203,7 @@ func (g *Gateway) buildCore() {
 		Tier:    func(e platforms.Event) access.Tier { return g.decide(e).Tier },
 		May:     func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
 		Named:   func(e platforms.Event) bool { return g.decide(e).Named },
-		SetHome: g.setHome, Forget: g.forget, Processes: processes{g}, Checkpoints: g.checkpoints.store, Project: g.rollbackDir, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.summarise,
+		SetHome: g.setHome, Forget: g.forget, Processes: processes{g}, Checkpoints: g.checkpoints.store, Project: g.rollbackDir, Recovered: g.checkpoints.finished, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.summarise,
 		Resend: g.worker.Resend, AnswerAsk: g.runner.AnswerClick, AnswerClick: g.accounts.answerClick,
 		MayDecide: func(e platforms.Event, requester platforms.UserID) bool {
 			return g.decide(e).MayDecide(g.cfg().Approvals.Scope, requester, e.Sender)

@@ -161,6 +161,10 @@ func (q *Request) listCheckpoints(ctx context.Context, dir string) error {
 		return q.noCheckpoint(ctx, dir, err)
 	}
 	var b strings.Builder
+	if res, ok := q.Recovered(dir); ok {
+		lines := q.outcome(res)
+		b.WriteString(q.t("command.rollback.recovered", locales.Str("short", format.Code(res.RestoredTo))) + "\n" + strings.Join(lines, "\n") + "\n\n")
+	}
 	b.WriteString(q.t("command.rollback.title", locales.Str("dir", format.Code(q.called(dir)))))
 	var row []platforms.Button
 	for i, c := range list[:min(len(list), listedCheckpoints)] {

@@ -42,7 +42,9 @@ type Services struct {
 	// Checkpoints are the pictures of the agent's directories. Project returns the one that a session works in, and what
 	// people call a path of it; ErrElsewhere where this machine does not see it.
 	Checkpoints *checkpoint.Store
-	Project     func(s sessions.Session) (dir string, shown func(path string) string, err error)
+	// Recovered returns the rollback of a directory that the last process began and this one has finished.
+	Recovered func(dir string) (checkpoint.Result, bool)
+	Project   func(s sessions.Session) (dir string, shown func(path string) string, err error)
 	// Processes are the background processes of conversations.
 	Processes Processes
 	// Models and Status describe the daemon.

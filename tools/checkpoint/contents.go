@@ -108,8 +108,8 @@ func blob(git io.Writer, content io.Reader, size int64) (string, error) {
 // feed runs a git process that reads what write writes. When write fails, git is ended before it has seen the end of its
 // input, and keeps nothing.
 func (s *Store) feed(ctx context.Context, verb string, args []string, write func(io.Writer) error) error {
-	moment()
-	defer moment()
+	s.o.Moment()
+	defer s.o.Moment()
 	ctx, cancel := context.WithTimeout(ctx, 2*s.o.Timeout)
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)

@@ -40,13 +40,10 @@ func (e *gitError) Error() string {
 	return fmt.Sprintf("git %s ended with %d: %s", e.verb, e.code, line)
 }
 
-// moment is called before and after everything that changes the disk. Tests die in it.
-var moment = func() {}
-
 // run returns what git printed.
 func (s *Store) run(ctx context.Context, c call) ([]byte, error) {
-	moment()
-	defer moment()
+	s.o.Moment()
+	defer s.o.Moment()
 	limit := s.o.Timeout
 	if c.slow {
 		limit *= 2
@@ -244,7 +241,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(s.root, name)), 0o700); err != nil {
 			return err
 		}
-		if err := writeAtomic(filepath.Join(s.root, name), []byte(text)); err != nil {
+		if err := s.writeAtomic(filepath.Join(s.root, name), []byte(text)); err != nil {
 			return err
 		}
 	}
@@ -325,9 +322,9 @@ func flock(ctx context.Context, f *os.File, wait time.Duration) error {
 }
 
 // writeAtomic replaces a file of the store, private, in one step and on disk.
-func writeAtomic(path string, data []byte) error {
-	moment()
-	defer moment()
+func (s *Store) writeAtomic(path string, data []byte) error {
+	s.o.Moment()
+	defer s.o.Moment()
 	tmp := path + ".new"
 	f, err := spill.OpenExclusive(tmp, true, true)
 	if err != nil {

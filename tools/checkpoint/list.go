@@ -195,7 +195,7 @@ func (s *Store) against(ctx context.Context, p *project, commit, stat string) (s
 	if err != nil {
 		return "", "", err
 	}
-	if err := writeAtomic(s.indexPath(own.id), data); err != nil {
+	if err := s.writeAtomic(s.indexPath(own.id), data); err != nil {
 		return "", "", err
 	}
 	changed, err := s.changed(ctx, &own)

@@ -23,12 +23,12 @@ func TestMain(m *testing.M) {
 	if base := os.Getenv(childDir); base != "" {
 		at, _ := strconv.Atoi(os.Getenv(childMoment))
 		count := 0
-		moment = func() {
+		moment := func() {
 			if count++; count == at {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			}
 		}
-		if err := child(base); err != nil {
+		if err := child(base, moment); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -38,9 +38,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func child(base string) error {
+func child(base string, moment func()) error {
 	ctx, dir := context.Background(), filepath.Join(base, "project")
-	s := Open(Options{Dir: filepath.Join(base, "checkpoints"), Enabled: true, Home: filepath.Join(base, "home")})
+	s := Open(Options{Dir: filepath.Join(base, "checkpoints"), Enabled: true, Moment: moment, Home: filepath.Join(base, "home")})
 	if _, err := s.Take(ctx, dir, "child", "before the kill"); err != nil {
 		return err
 	}

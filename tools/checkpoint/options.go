@@ -48,7 +48,10 @@ type Options struct {
 	// it is ever looked at. nil: there are no containers.
 	Confine func(path string) string
 	Now     func() time.Time // nil: time.Now
-	Log     zerolog.Logger
+	// Moment is called before and after everything that changes the disk, for tests that kill the process there; nil:
+	// nothing.
+	Moment func()
+	Log    zerolog.Logger
 }
 
 // Store is the checkpoints of a profile. It is safe for concurrent use, and several processes may share its directory.
@@ -103,6 +106,9 @@ func Open(o Options) *Store {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Moment == nil {
+		o.Moment = func() {}
 	}
 	s := &Store{o: o, root: filepath.Join(o.Dir, "store"), realHome: sync.OnceValue(func() string { return realDir(o.Home) })}
 	s.life, s.giveUp = context.WithCancel(context.Background())

@@ -90,14 +90,22 @@ func (s *Store) plan(ctx context.Context, p *project, to Target) (Plan, error) {
 		if _, held := plan.tree[plan.File]; !held {
 			return plan, fmt.Errorf("checkpoint %s holds no file %q", c.Short, plan.File)
 		}
+		if _, err := stateOf(p.full(plan.File)); err != nil {
+			return plan, fmt.Errorf("what is at %q now can't be kept, so it is left alone: %w", plan.File, err)
+		}
 		if slices.Contains(differing, plan.File) {
 			plan.Restore = append(plan.Restore, plan.File)
 		}
 	case !plan.Safe:
 		for _, path := range differing {
-			if _, held := plan.tree[path]; held {
-				plan.Restore = append(plan.Restore, path)
+			if _, held := plan.tree[path]; !held {
+				continue
 			}
+			if _, err := stateOf(p.full(path)); err != nil {
+				plan.Edited = append(plan.Edited, path) // no checkpoint can hold what is there now, so it stays
+				continue
+			}
+			plan.Restore = append(plan.Restore, path)
 		}
 	default:
 		for _, path := range differing {

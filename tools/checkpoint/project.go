@@ -96,7 +96,7 @@ func (s *Store) touch(p *project) error {
 	if dev, ino, ok := identity(filepath.Dir(p.dir)); ok {
 		p.meta.ParentDev, p.meta.ParentIno = dev, ino
 	}
-	return writeJSON(s.metaPath(p.id), p.meta)
+	return s.writeJSON(s.metaPath(p.id), p.meta)
 }
 
 // ledger is what the agent left of each path, by the path from the project's directory.
@@ -167,7 +167,7 @@ func (s *Store) saveLedger(p *project, l ledger) error {
 			delete(l, path)
 		}
 	}
-	return writeJSON(s.ledgerPath(p.id), l)
+	return s.writeJSON(s.ledgerPath(p.id), l)
 }
 
 // agent reports whether the ledger has a change of the agent.
@@ -208,7 +208,8 @@ func (s *Store) note(p *project, l ledger, path string) {
 	full := p.full(path)
 	st, err := stateOf(full)
 	if err != nil {
-		delete(l, rel(path)) // what can't be read can't be recognised later, so it is left alone
+		// What can't be read can't be recognised later, so it is left alone, and so is what a person did before it.
+		l[rel(path)] = entry{User: max(e.User, p.meta.Seq+1), At: s.o.Now().UTC(), Stamp: stampOf(full)}
 		return
 	}
 	e.State, e.At, e.Stamp = st, s.o.Now().UTC(), stampOf(full)
@@ -231,10 +232,10 @@ func readJSON(path string, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-func writeJSON(path string, v any) error {
+func (s *Store) writeJSON(path string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return writeAtomic(path, data)
+	return s.writeAtomic(path, data)
 }

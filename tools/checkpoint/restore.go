@@ -209,7 +209,7 @@ func (s *Store) apply(ctx context.Context, p *project, to Checkpoint, reason, ke
 	}
 	record.Backup = p.meta.Seq
 	j := journal{Dir: p.dir, To: to, Backup: backup, Steps: steps, Key: key, Began: s.o.Now().UTC()}
-	if err := writeJSON(s.restorePath(p.id), j); err != nil {
+	if err := s.writeJSON(s.restorePath(p.id), j); err != nil {
 		return err
 	}
 	res.Backup = backup[:8]
@@ -251,7 +251,7 @@ func (s *Store) remember(p *project, record rollback, res *Result) error {
 		record.Steps[i].After = l[d.Path].State
 	}
 	record.Result = outcome(*res)
-	return errors.Join(s.saveLedger(p, l), writeJSON(s.rollbackPath(p.id), record), os.Remove(s.restorePath(p.id)))
+	return errors.Join(s.saveLedger(p, l), s.writeJSON(s.rollbackPath(p.id), record), os.Remove(s.restorePath(p.id)))
 }
 
 // steps changes the tree. Each path changes in one move or not at all.
@@ -290,8 +290,8 @@ func (r *Result) fail(st step) {
 var remove = (*os.Root).Remove
 
 func (s *Store) step(p *project, root *os.Root, source *blobs, st step) error {
-	moment()
-	defer moment()
+	s.o.Moment()
+	defer s.o.Moment()
 	name := string(st.Path)
 	if err := plainParents(root, name, st.Mode != ""); err != nil {
 		return err
@@ -389,16 +389,17 @@ func sweepDirs(root *os.Root, dir string) {
 
 // blobs reads contents from the store through one git process.
 type blobs struct {
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	out  *bufio.Reader
-	err  error
-	stop context.CancelFunc
+	moment func()
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	err    error
+	stop   context.CancelFunc
 }
 
 func (s *Store) blobs(ctx context.Context) *blobs {
 	ctx, stop := context.WithCancel(ctx)
-	b := &blobs{stop: stop, cmd: s.command(ctx, "cat-file", "--batch")}
+	b := &blobs{moment: s.o.Moment, stop: stop, cmd: s.command(ctx, "cat-file", "--batch")}
 	var out io.ReadCloser
 	if b.in, b.err = b.cmd.StdinPipe(); b.err == nil {
 		if out, b.err = b.cmd.StdoutPipe(); b.err == nil {
@@ -430,7 +431,7 @@ func (b *blobs) write(root *os.Root, st step, own *owned) error {
 	tmp := path.Join(path.Dir(filepath.ToSlash(string(st.Path))), ".herald-restore-"+hex.EncodeToString(word[:]))
 	err := b.fill(root, st, tmp, own)
 	if err == nil {
-		moment()
+		b.moment()
 		err = root.Rename(tmp, string(st.Path))
 	}
 	if err != nil {

@@ -66,6 +66,7 @@ func (s *Store) take(ctx context.Context, real, turn, reason string) (taken bool
 		if err != nil {
 			return err
 		}
+		s.noteSince(p, s.views.last(id), seen)
 		_, taken, err = s.snapshot(ctx, p, reason, nil)
 		if err != nil {
 			s.views.pictured(id, nil, began, stamp{})
@@ -78,6 +79,21 @@ func (s *Store) take(ctx context.Context, real, turn, reason string) (taken bool
 		return s.keepNewest(ctx, p)
 	})
 	return taken, nil, err
+}
+
+// noteSince notes what people have changed since the agent's last call and the coming picture does not show: files over the
+// cap, and others that no checkpoint holds.
+func (s *Store) noteSince(p *project, known, seen looks) {
+	if known == nil || seen == nil {
+		return
+	}
+	l, noted := s.ledger(p), false
+	for _, path := range byPeople(l, known, seen) {
+		noted = s.noteEdit(p, l, path) || noted
+	}
+	if noted {
+		s.keepLedger(p, l)
+	}
 }
 
 // snapshot makes the tree as it is the newest commit. Paths in whole are taken whatever their size. The hash is that of
@@ -197,6 +213,7 @@ func (s *Store) sort(p *project, changed, whole []string) (add, drop []string) {
 		case info.Mode()&fs.ModeSymlink != 0:
 			add = append(add, path)
 		case !info.Mode().IsRegular():
+			drop = append(drop, path) // a pipe or the like: what was there is gone
 		case s.Exceeds(full) && !slices.Contains(whole, path):
 			drop = append(drop, path)
 		default:
@@ -256,9 +273,13 @@ func (s *Store) notePeople(p *project, tip string, changed []string) {
 	for _, path := range changed {
 		noted = s.noteEdit(p, l, path) || noted
 	}
-	if !noted {
-		return
+	if noted {
+		s.keepLedger(p, l)
 	}
+}
+
+// keepLedger is saveLedger where a picture is taken all the same.
+func (s *Store) keepLedger(p *project, l ledger) {
 	if err := s.saveLedger(p, l); err != nil {
 		s.o.Log.Warn().Err(err).Str("directory", p.dir).Msg("the ledger of the agent's changes could not be written")
 	}

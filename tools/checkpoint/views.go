@@ -58,6 +58,16 @@ func (v *views) enter(id string) (known looks, alone bool) {
 	return at.after, at.running == 1
 }
 
+// last is how a directory looked after the last call, nil when that is not remembered or a call runs there.
+func (v *views) last(id string) looks {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if at := v.seen[id]; at != nil && at.running == 0 {
+		return at.after
+	}
+	return nil
+}
+
 func (v *views) leave(id string, now looks) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

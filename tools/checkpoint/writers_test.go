@@ -16,7 +16,7 @@ func TestWriteAtomic_PlantedLink(t *testing.T) {
 	require.NoError(t, os.WriteFile(target, []byte("precious"), 0o644))
 	require.NoError(t, os.Symlink(target, path+".new"))
 	require.NoError(t, os.Symlink(target, path))
-	require.NoError(t, writeAtomic(path, []byte("new")))
+	require.NoError(t, newBench(t, Options{}).store.writeAtomic(path, []byte("new")))
 	data, err := os.ReadFile(target)
 	require.NoError(t, err)
 	require.Equal(t, "precious", string(data))
