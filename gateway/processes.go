@@ -30,13 +30,10 @@ func (g *Gateway) newProcesses(environment func(tools.Caller) (sandbox.Environme
 
 // survives reports whether background processes of a backend run on when the daemon stops in order.
 func survives(cfg *config.Config, backend string) bool {
-	switch backend {
-	case "local", "auto": // before it is decided, those that were taken up are on this machine
-		return cfg.Processes.OnStop == "keep"
-	case "docker": // they live as long as their container
+	if backend == "docker" { // they live as long as their container
 		return cfg.Terminal.ContainerPersistent && cfg.Terminal.DockerKeep
 	}
-	return true
+	return cfg.Processes.OnStop == "keep"
 }
 
 // processes keeps their records as durable values and brings news of them to their conversations. For commands it is
