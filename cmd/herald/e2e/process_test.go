@@ -150,6 +150,10 @@ func TestProcess_StopEndsThoseOfTheChat(t *testing.T) {
 	w.sees(71, "1 background process is being ended.")
 	w.until("it is dead", func() bool { return !w.lives(mine) })
 	require.True(t, w.lives(other))
+	w.until("the daemon knows", func() bool {
+		_, metrics := d.get("/metrics")
+		return strings.Contains(metrics, "herald_background_processes_running 1")
+	})
 	w.tg.Say(71, "/stop")
 	w.sees(71, "Nothing is running.")
 	w.tg.Say(71, "hello")
