@@ -27,10 +27,15 @@ type approvals struct {
 	// yolo was asked for by the environment when the daemon started: nothing but the first two layers holds.
 	yolo bool
 	edit sync.Mutex // of config.yaml
+
+	mu sync.Mutex
+	// typed is what was written to the processes of a conversation since the last end of a line, so that a command
+	// can't be written piece by piece.
+	typed map[string]string
 }
 
 func newApprovals(g *Gateway) *approvals {
-	a := &approvals{g: g}
+	a := &approvals{g: g, typed: map[string]string{}}
 	switch strings.ToLower(os.Getenv("HERALD_YOLO_MODE")) {
 	case "1", "true", "yes", "on":
 		a.yolo = true
@@ -55,14 +60,41 @@ func mayNotRun(format string, args ...any) tools.Decision {
 
 // Approve implements tools.Approver.
 func (a *approvals) Approve(ctx context.Context, call tools.Call, spec tools.Spec) (tools.Decision, error) {
-	check, ok := a.g.catalog.terminal.Check(call)
+	a.mu.Lock()
+	typed := a.typed[call.Caller.Key]
+	a.mu.Unlock()
+	check, ok := a.g.catalog.terminal.Check(call, typed)
 	if !ok {
 		return mayRun(), nil
 	}
 	if len(check.Dangers) > 0 && !check.Contained {
 		a.g.sandboxes.decide(ctx, spec) // whether it runs in a container may be open yet
-		check, _ = a.g.catalog.terminal.Check(call)
+		check, _ = a.g.catalog.terminal.Check(call, typed)
 	}
+	d, err := a.layers(ctx, call, check)
+	if err == nil && d.Allowed && check.Typed {
+		a.write(call.Caller.Key, check.Line)
+	}
+	return d, err
+}
+
+// maxTyped bounds the unfinished line that is kept of a conversation, in bytes; of a longer one the end is.
+const maxTyped = 64 << 10
+
+// write keeps the unfinished line of what is written.
+func (a *approvals) write(key, text string) {
+	text = text[strings.LastIndexByte(text, '\n')+1:]
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if text == "" {
+		delete(a.typed, key)
+		return
+	}
+	a.typed[key] = text[max(0, len(text)-maxTyped):]
+}
+
+// layers asks the rules in their order.
+func (a *approvals) layers(ctx context.Context, call tools.Call, check terminal.Check) (tools.Decision, error) {
 	if check.Refusal != "" {
 		a.g.metrics.Approval("refused")
 		return mayNotRun("the command was not run: %s. This is never allowed, and no approval changes it; don't try it in another form", check.Refusal), nil

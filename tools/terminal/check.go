@@ -16,13 +16,16 @@ type Check struct {
 	Dangers []Danger
 	// Candidates are what rules about commands are compared with.
 	Candidates []string
+	// Typed says that the text is written to the input of a running process, which need not be a shell.
+	Typed bool
 	// Contained says that it runs in a container, which it can't harm more than it may.
 	Contained bool
 }
 
 // Check reads what a call of the terminal would run, and what is written to a process that it has started; ok is false
-// for calls that run no command. Where commands can't be reached, the text is judged without its surroundings.
-func (d Deps) Check(call tools.Call) (c Check, ok bool) {
+// for calls that run no command. typed is what was written before without an end of its line: it is judged together with
+// what is written now. Where commands can't be reached, the text is judged without its surroundings.
+func (d Deps) Check(call tools.Call, typed string) (c Check, ok bool) {
 	var a struct {
 		Command string `json:"command"`
 		Workdir string `json:"workdir"`
@@ -32,12 +35,14 @@ func (d Deps) Check(call tools.Call) (c Check, ok bool) {
 	if json.Unmarshal(call.Args, &a) != nil {
 		return Check{}, false
 	}
-	typed := false
 	switch {
 	case call.Name == "terminal":
 		c.Line = a.Command
 	case call.Name == "process" && (a.Action == "write" || a.Action == "submit"):
-		c.Line, typed = a.Data, true
+		c.Line, c.Typed = typed+a.Data, true
+		if a.Action == "submit" {
+			c.Line += "\n"
+		}
 	default:
 		return Check{}, false
 	}
@@ -47,7 +52,7 @@ func (d Deps) Check(call tools.Call) (c Check, ok bool) {
 		c.Contained = env.Backend() == "docker"
 	}
 	why, unreadable := refusal(c.Line, place)
-	if c.Refusal = why; why == "" && !typed { // what is typed need not be a shell's text
+	if c.Refusal = why; why == "" && !c.Typed {
 		c.Refusal = unreadable
 	}
 	c.Dangers, c.Candidates = Dangers(c.Line, place), Candidates(c.Line)
