@@ -110,7 +110,7 @@ func TestDocker_Exec_LostUnderACommandIsNotRunTwice(t *testing.T) {
 		<-began.seen
 		_, _ = e.api.ContainerKill(context.WithoutCancel(t.Context()), id, client.ContainerKillOptions{Signal: "KILL"})
 	}()
-	r, err := d.Exec(t.Context(), Command{Line: "echo x >>/workspace/count; echo begun; sleep 4715", Output: began})
+	r, err := d.Exec(t.Context(), Command{Line: "echo x >>/workspace/count; echo begun; sleep 4715", Output: began, Timeout: 30 * time.Second})
 	require.NoError(t, err)
 	require.Equal(t, -1, r.ExitCode)
 	require.Contains(t, r.Output, "begun\n")
