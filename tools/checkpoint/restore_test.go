@@ -349,3 +349,19 @@ func TestRollback_TheSameWishOnce(t *testing.T) {
 	b.back(Target{Ref: "2", Key: "inbox/8"})
 	require.Equal(t, "print('hello')\n", b.read("main.py"))
 }
+
+// A person removes a file that is over the cap, which no picture shows; what the agent puts in its place later is not taken
+// for something that was never theirs.
+func TestTake_NotesWhatNoPictureShows(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{MaxFile: 10})
+	b.write("corpus.bin", "more than ten bytes")
+	b.take()
+	b.call(func() {})
+	require.NoError(t, os.Remove(b.path("corpus.bin")))
+	b.take()
+	b.call(func() { b.write("corpus.bin", "small") })
+	res := b.back(Target{Ref: "1"})
+	require.Contains(t, res.Edited, "corpus.bin")
+	require.Equal(t, "small", b.read("corpus.bin"))
+}

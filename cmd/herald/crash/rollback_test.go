@@ -151,7 +151,7 @@ func TestRollback_KilledAtCheckpointMoments(t *testing.T) {
 }
 
 func killedAtMoments(t *testing.T, end func(string)) {
-	for _, at := range []int{1, 4, 7, 10, 13, 16, 19, 22, 25, 28, 31, 34, 37, 40, 43, 46, 49, 52, 55} {
+	for _, at := range []int{2, 8, 14, 20, 26, 32, 38, 44, 48, 52, 55, 58, 60, 62, 64, 66, 68, 70, 73, 76} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			t.Parallel()
 			k := newKeeper(t, newFiles)
