@@ -107,8 +107,12 @@ func (s *Store) look(dir string) (looks, error) {
 	return l.seen, err
 }
 
-// lookers is how many directories are looked at side by side.
-const lookers = 4
+// lookers is how many directories are looked at side by side, once manyFiles were seen: before that one is as quick and
+// costs less.
+const (
+	lookers   = 4
+	manyFiles = 2000
+)
 
 type looker struct {
 	most   int64
@@ -176,6 +180,9 @@ func (l *looker) below(parent int, name, from string) error {
 		return nil // gone, exchanged, or closed to us
 	}
 	dir := os.NewFile(uintptr(fd), from)
+	if l.count.Load() < manyFiles {
+		return l.into(dir, from)
+	}
 	select {
 	case l.spare <- struct{}{}:
 		l.others.Go(func() {
