@@ -90,8 +90,8 @@ feed() {
 log <"$job/out" &
 case $input in
 open)
-	exec 4<>"$job/in" # the feeder reads the end of the file when we are gone
-	feed <"$job/in" >"$job/feed" 4>&- &
+	# exec, because a shell keeps a copy of what it redirects for a function
+	(exec 4>&- <"$job/in" >"$job/feed" && feed) &
 	from=$job/feed
 	;;
 file) from=$job/stdin ;;
@@ -108,9 +108,11 @@ printf '%s\n' "$code" >"$job/exit.new" && mv -f -- "$job/exit.new" "$job/exit"
 exit 0
 `
 
-// jobStateScript writes down who the leader is, before the start is reported.
+// jobStateScript writes down who the leader is, and opens the input, before the start is reported: what is written then
+// is kept. The feeder reads the end of the file when the leader is gone.
 const jobStateScript = `
 case $status in ok | moved)
+	[ $input != open ] || exec 4<>"$job/in"
 	printf '%s %s %s %s %s\n' "$$" "$start" "$boot" "$mark" "$input" >"$job/state.new" && mv -f -- "$job/state.new" "$job/state" || status=store
 	;;
 esac

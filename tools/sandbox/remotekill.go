@@ -120,14 +120,13 @@ settle() {
 		nap
 	done
 }
-# the group is ours unless another process has the leader's number, or the leader never led one
+# the group is ours unless another process has the leader's number
 ours() {
 	[ "$leader" -gt 1 ] || return 1
 	for w in $rows; do
 		split "$w"
 		[ "$p" = "$leader" ] || continue
 		[ "$born" = 0 ] || [ "$st" = "$born" ] || return 1
-		[ "$g" = "$leader" ] || return 1
 	done
 }
 group() {

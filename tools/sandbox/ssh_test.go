@@ -3,130 +3,34 @@ package sandbox
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"herald/tools/needtest"
+	"herald/tools/sandbox/sandboxtest"
 )
 
-// sshd is a real server on loopback that runs as the current user.
-type sshd struct {
-	dir, key string
-	port     int
-	level    int // SHLVL; below 1 bash reads .bashrc
-	cmd      *exec.Cmd
-}
-
-// freePort returns a port that nobody listens on.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
-func newSSHD(t *testing.T) *sshd {
-	t.Helper()
-	if _, err := os.Stat("/usr/sbin/sshd"); err != nil {
-		needtest.Lacking(t, "no sshd is installed")
-	}
-	d := &sshd{dir: t.TempDir(), port: freePort(t), level: 2}
-	d.key = filepath.Join(d.dir, "user key")
-	d.newKey(t, d.key)
-	d.newKey(t, filepath.Join(d.dir, "host"))
-	pub, err := os.ReadFile(d.key + ".pub")
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(d.dir, "authorized"), pub, 0o600))
-	d.start(t)
-	t.Cleanup(func() { d.stop() })
-	return d
-}
-
-func (d *sshd) newKey(t *testing.T, file string) {
-	t.Helper()
-	_ = os.Remove(file)
-	out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", file).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-}
-
-// start runs the server and waits until it listens.
-func (d *sshd) start(t *testing.T) {
-	t.Helper()
-	config := filepath.Join(d.dir, "config")
-	if os.Geteuid() == 0 {
-		_ = os.MkdirAll("/run/sshd", 0o755) // where a server of root leaves its children
-	}
-	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `Port %d
-ListenAddress 127.0.0.1
-HostKey %s/host
-AuthorizedKeysFile %s/authorized
-PidFile %s/pid
-UsePAM no
-StrictModes no
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-PermitRootLogin prohibit-password
-PrintMotd no
-SetEnv SHLVL=%d
-`, d.port, d.dir, d.dir, d.dir, d.level), 0o600))
-	log, err := os.OpenFile(filepath.Join(d.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	require.NoError(t, err)
-	defer log.Close()
-	d.cmd = exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", config)
-	d.cmd.Stdout, d.cmd.Stderr = log, log
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	require.NoError(t, d.cmd.Start())
-	eventually(t, "sshd listens", func() bool {
-		c, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(d.port))
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
-	})
-}
-
-// stop ends the server and, as a dead machine would, all connections.
-func (d *sshd) stop() {
-	children := descendants(mustList(), d.cmd.Process.Pid)
-	_ = d.cmd.Process.Kill()
-	_ = d.cmd.Wait()
-	for _, p := range children {
-		_ = syscall.Kill(p.pid, syscall.SIGKILL)
-	}
-}
-
-func mustList() []process {
-	table, _ := listProcesses()
-	return table
-}
-
-func (d *sshd) options(t *testing.T) SSHOptions {
+func sshOptions(t *testing.T, d *sandboxtest.SSHD) SSHOptions {
 	t.Helper()
 	me, err := user.Current()
 	require.NoError(t, err)
 	return SSHOptions{
-		Host: "127.0.0.1", User: me.Username, Port: d.port, Key: d.key, Config: "/dev/null",
-		KnownHosts: filepath.Join(d.dir, "profile 100%", "known_hosts"), SpillDir: filepath.Join(d.dir, "spill"),
+		Host: "127.0.0.1", User: me.Username, Port: d.Port, Key: d.Key, Config: "/dev/null",
+		KnownHosts: filepath.Join(d.Dir, "profile 100%", "known_hosts"), SpillDir: filepath.Join(d.Dir, "spill"),
 	}
 }
 
-// place makes an environment on the server.
-func (d *sshd) place(t *testing.T, change func(*SSHOptions)) *remote {
+// sshPlace makes an environment on the server.
+func sshPlace(t *testing.T, d *sandboxtest.SSHD, change func(*SSHOptions)) *remote {
 	t.Helper()
-	o := d.options(t)
+	o := sshOptions(t, d)
 	if change != nil {
 		change(&o)
 	}
@@ -172,25 +76,23 @@ func TestSSH_SocketPathIsShort(t *testing.T) {
 
 // One connection carries many commands, and is closed with the environment.
 func TestSSH_OneConnection(t *testing.T) {
-	d := newSSHD(t)
-	r := d.place(t, func(o *SSHOptions) { o.Dir = "~/" })
+	d := sandboxtest.NewSSHD(t)
+	r := sshPlace(t, d, func(o *SSHOptions) { o.Dir = "~/" })
 	for range 3 {
 		require.Equal(t, r.Home()+"\n", exec1(t, r, "pwd").Output)
 	}
-	log, err := os.ReadFile(filepath.Join(d.dir, "log"))
-	require.NoError(t, err)
-	require.Equal(t, 1, bytes.Count(log, []byte("Accepted publickey")))
+	require.Equal(t, 1, strings.Count(d.Log(), "Accepted publickey"))
 	dir := r.carrier.(*sshCarrier).dir
-	require.FileExists(t, d.options(t).KnownHosts)
+	require.FileExists(t, sshOptions(t, d).KnownHosts)
 	require.NoError(t, r.Close())
 	require.NoDirExists(t, dir)
-	_, err = r.Exec(t.Context(), Command{Line: "true"})
+	_, err := r.Exec(t.Context(), Command{Line: "true"})
 	require.ErrorIs(t, err, ErrUnavailable)
-	eventually(t, "the server's connection ends", func() bool { return len(descendants(mustList(), d.cmd.Process.Pid)) == 0 })
+	eventually(t, "the server's connection ends", func() bool { return d.Connections() == 0 })
 }
 
 func TestSSH_ErrorsSayWhatToDo(t *testing.T) {
-	d := newSSHD(t)
+	d := sandboxtest.NewSSHD(t)
 	fails := func(r *remote, want ...string) {
 		t.Helper()
 		_, err := r.Exec(t.Context(), Command{Line: "true"})
@@ -202,31 +104,31 @@ func TestSSH_ErrorsSayWhatToDo(t *testing.T) {
 		require.ErrorIs(t, err, ErrUnavailable)
 		require.Equal(t, "/", r.Home())
 	}
-	fails(d.place(t, func(o *SSHOptions) { o.Port = freePort(t) }), "can't be reached", "Connection refused", "terminal.ssh_port")
+	fails(sshPlace(t, d, func(o *SSHOptions) { o.Port = sandboxtest.FreePort(t) }), "can't be reached", "Connection refused", "terminal.ssh_port")
 
-	other := filepath.Join(d.dir, "other")
-	d.newKey(t, other)
-	fails(d.place(t, func(o *SSHOptions) { o.Key = other }), "refuses us", "terminal.ssh_key")
+	other := filepath.Join(d.Dir, "other")
+	d.NewKey(t, other)
+	fails(sshPlace(t, d, func(o *SSHOptions) { o.Key = other }), "refuses us", "terminal.ssh_key")
 
-	require.Equal(t, "ok\n", exec1(t, d.place(t, nil), "echo ok").Output)
-	d.stop()
-	d.newKey(t, filepath.Join(d.dir, "host"))
-	d.start(t)
-	fails(d.place(t, nil), "another host key than before", "ssh-keygen -R 127.0.0.1")
+	require.Equal(t, "ok\n", exec1(t, sshPlace(t, d, nil), "echo ok").Output)
+	d.Stop()
+	d.NewKey(t, filepath.Join(d.Dir, "host"))
+	d.Start(t)
+	fails(sshPlace(t, d, nil), "another host key than before", "ssh-keygen -R 127.0.0.1")
 }
 
 // A connection that died is made again by the next command; the command that it carried is not repeated.
 func TestSSH_Reconnects(t *testing.T) {
-	d := newSSHD(t)
-	r := d.place(t, nil)
-	ran := filepath.Join(d.dir, "ran")
+	d := sandboxtest.NewSSHD(t)
+	r := sshPlace(t, d, nil)
+	ran := filepath.Join(d.Dir, "ran")
 	var once sync.Once
-	_, err := r.Exec(t.Context(), Command{Line: "echo x >> " + quote(ran) + "; echo up; sleep 300", Output: writer(func([]byte) { once.Do(d.stop) })})
+	_, err := r.Exec(t.Context(), Command{Line: "echo x >> " + quote(ran) + "; echo up; sleep 300", Output: writer(func([]byte) { once.Do(d.Stop) })})
 	require.ErrorIs(t, err, ErrUnavailable)
 	require.ErrorIs(t, err, errStarted)
 	_, err = r.Exec(t.Context(), Command{Line: "true"})
 	require.ErrorIs(t, err, ErrUnavailable)
-	d.start(t)
+	d.Start(t)
 	require.Equal(t, "again\n", exec1(t, r, "echo again").Output)
 	b, err := os.ReadFile(ran)
 	require.NoError(t, err)
@@ -235,9 +137,9 @@ func TestSSH_Reconnects(t *testing.T) {
 
 // A file that is being sent when the connection breaks stays as it was.
 func TestSSH_BrokenWriteKeepsTheOldFile(t *testing.T) {
-	d := newSSHD(t)
-	r := d.place(t, nil)
-	p := filepath.Join(d.dir, "file")
+	d := sandboxtest.NewSSHD(t)
+	r := sshPlace(t, d, nil)
+	p := filepath.Join(d.Dir, "file")
 	require.NoError(t, r.WriteFile(t.Context(), p, []byte("old"), 0o644))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -266,17 +168,16 @@ func (s *stalled) Read(b []byte) (int, error) {
 
 // No variable's value is in an argument list of this machine while a command runs.
 func TestSSH_ValuesAreInNoArguments(t *testing.T) {
-	d := newSSHD(t)
+	d := sandboxtest.NewSSHD(t)
 	secret := "s3cr3t-" + randomID()
-	r := d.place(t, func(o *SSHOptions) { o.Env = func() map[string]string { return map[string]string{"VALUE": secret} } })
-	seen := exec1(t, r, `echo "$VALUE"; for f in /proc/[0-9]*/cmdline; do tr '\0' ' ' <$f; echo; done 2>/dev/null`).Output
-	require.Equal(t, 1, strings.Count(seen, secret))
-	require.Contains(t, seen, "ControlPath")
+	r := sshPlace(t, d, func(o *SSHOptions) { o.Env = func() map[string]string { return map[string]string{"VALUE": secret} } })
+	seen := exec1(t, r, `echo "$VALUE"; `+argumentsWithValue).Output
+	require.Equal(t, secret+"\nlooked\n", seen)
 }
 
 // Every byte but NUL arrives as it was sent, in arguments, variables and input.
 func TestSSH_AllBytes(t *testing.T) {
-	r := newSSHD(t).place(t, nil)
+	r := sshPlace(t, sandboxtest.NewSSHD(t), nil)
 	var all []byte
 	for c := 1; c < 256; c++ {
 		all = append(all, byte(c))
@@ -294,8 +195,8 @@ func TestSSH_SilentHost(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()
-	d := newSSHD(t)
-	r := d.place(t, func(o *SSHOptions) { o.Port = l.Addr().(*net.TCPAddr).Port })
+	d := sandboxtest.NewSSHD(t)
+	r := sshPlace(t, d, func(o *SSHOptions) { o.Port = l.Addr().(*net.TCPAddr).Port })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	res, err := r.Exec(ctx, Command{Line: "true"})

@@ -17,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/tools/sandbox/sandboxtest"
 )
 
 // subject is an environment under test with an empty directory of its own in the place, in its real spelling.
@@ -43,8 +45,8 @@ func suiteDocker(t *testing.T, image string) {
 }
 
 func TestSuite_SSH(t *testing.T) {
-	d := newSSHD(t)
-	suite(t, func(t *testing.T) Environment { return d.place(t, func(o *SSHOptions) { o.KeepJobs = true }) })
+	d := sandboxtest.NewSSHD(t)
+	suite(t, func(t *testing.T) Environment { return sshPlace(t, d, func(o *SSHOptions) { o.KeepJobs = true }) })
 }
 
 // suite is what every environment passes. Background commands outlive the environments that it makes.
@@ -184,6 +186,9 @@ func suiteStdin(t *testing.T, s subject) {
 	require.Equal(t, "a\nb\n", s.run(t, Command{Line: "read x; echo a; cat", Stdin: strings.NewReader("1\nb\n")}).Output)
 }
 
+// argumentsWithValue names the processes of the place that have the value of VALUE in their arguments.
+const argumentsWithValue = `for f in /proc/[0-9]*/cmdline; do l=$(tr '\0' ' ' <$f); case $l in *"$VALUE"*) echo "$f: $l" ;; esac; done 2>/dev/null; echo looked`
+
 func suiteEnv(t *testing.T, s subject) {
 	value := "two\nlines 'and' $quotes\\"
 	r := s.run(t, Command{Line: `printf %s "$VALUE"`, Env: map[string]string{"VALUE": value}})
@@ -192,8 +197,8 @@ func suiteEnv(t *testing.T, s subject) {
 	require.Equal(t, "unset\n", r.Output)
 	require.Equal(t, "unset\n", s.run(t, Command{Line: "echo ${LATER-unset}"}).Output, "a shell of its own for each command")
 	secret := "s3cr3t-" + randomID()
-	r = s.run(t, Command{Line: "for f in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$f; echo; done 2>/dev/null", Env: map[string]string{"VALUE": secret}})
-	require.NotContains(t, r.Output, secret, "no value in an argument list")
+	r = s.run(t, Command{Line: argumentsWithValue, Env: map[string]string{"VALUE": secret}})
+	require.Equal(t, "looked\n", r.Output, "no value in an argument list")
 }
 
 func suiteText(t *testing.T, s subject) {
@@ -558,7 +563,11 @@ func suiteInput(t *testing.T, s subject) {
 
 	p, err = s.Start(t.Context(), Command{Line: "exit 3", Input: true})
 	require.NoError(t, err)
-	require.Equal(t, 3, ends(t, p), "an input that nobody closes keeps nothing alive")
+	require.Equal(t, 3, ends(t, p))
+	carrying := Command{Line: `for f in /proc/[0-9]*/environ; do tr '\0' '\n' <$f | grep -qxF "` + markName + `=$MARK" && echo $f; done 2>/dev/null`, Env: map[string]string{"MARK": p.Ref().Mark}}
+	for deadline := time.Now().Add(30 * time.Second); s.run(t, carrying).Output != ""; {
+		require.True(t, time.Now().Before(deadline), "an input that nobody closes keeps something alive")
+	}
 	_, err = p.Write([]byte("x"))
 	require.ErrorIs(t, err, ErrGone)
 }

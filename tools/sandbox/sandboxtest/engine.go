@@ -1,4 +1,5 @@
-// Package sandboxtest is for tests that run commands in real containers: the image, and the end of what they made.
+// Package sandboxtest is for tests that run commands in real containers and behind a real SSH server: the image, the server,
+// and the end of what they made.
 package sandboxtest
 
 import (
