@@ -3,7 +3,9 @@ package gateway_test
 import (
 	"encoding/json"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -182,4 +184,33 @@ func TestSandbox_KeysOfProfiles(t *testing.T) {
 			require.NoError(t, d.Close())
 		}
 	}
+}
+
+// Commands and files of all chats are on another host, which is not asked before the first command.
+func TestSandbox_SSH_AnotherHost(t *testing.T) {
+	d := sandboxtest.NewSSHD(t)
+	me, err := user.Current()
+	require.NoError(t, err)
+	work := filepath.Join(d.Dir, "work")
+	require.NoError(t, os.Mkdir(work, 0o755))
+	h := build(t, obeying())
+	for key, value := range map[string]string{"backend": "ssh", "ssh_host": "127.0.0.1", "ssh_port": strconv.Itoa(d.Port), "ssh_user": me.Username, "ssh_key": d.Key, "cwd": work} {
+		h.set["terminal."+key] = value
+	}
+	h.run()
+	require.NotContains(t, d.Log(), "Accepted", "nobody connects before the first command")
+	h.tg.Say(7, `terminal {"command":"pwd; echo one >note.txt; echo conn=${SSH_CONNECTION:+yes}"}`)
+	h.await(7, "got "+work+"\nconn=yes")
+	h.tg.Say(8, `write_file {"path":"`+work+`/made.txt","content":"by the file tool\n"}`)
+	h.await(8, "made.txt")
+	h.tg.Say(8, `terminal {"command":"cat made.txt note.txt"}`)
+	h.await(8, "got by the file tool\none")
+	h.untilStatus(7, "ssh")
+	require.FileExists(t, filepath.Join(h.home, "known_hosts"))
+
+	d.Stop()
+	h.tg.Say(9, `terminal {"command":"true"}`)
+	h.await(9, "degraded")
+	h.halt()
+	require.NotContains(t, h.log.String(), botToken)
 }
