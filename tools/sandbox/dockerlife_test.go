@@ -455,8 +455,9 @@ func TestDocker_Image_MissingIsSaidAndBuilt(t *testing.T) {
 
 	o.Dockerfile = fmt.Appendf(nil, "FROM %s\nRUN echo %s >/made\n", busyboxImage, randomID())
 	o.Image = BuiltImage(o.Dockerfile)
+	built := o.Image
 	t.Cleanup(func() {
-		_, _ = e.api.ImageRemove(context.WithoutCancel(t.Context()), o.Image, client.ImageRemoveOptions{Force: true, PruneChildren: true})
+		_, _ = e.api.ImageRemove(context.WithoutCancel(t.Context()), built, client.ImageRemoveOptions{Force: true, PruneChildren: true})
 	})
 	t.Cleanup(func() { removeAll(t, e, o.Dir) })
 	var mu sync.Mutex
