@@ -88,8 +88,12 @@ func (h *hereCarrier) run(ctx context.Context, argv []string, s streams) (int, e
 	if ctx.Err() != nil {
 		return -1, ctx.Err()
 	}
-	<-ended
-	return exitCode(cmd.ProcessState), nil
+	select {
+	case <-ended:
+		return exitCode(cmd.ProcessState), nil
+	case <-ctx.Done(): // a program that closed its output and runs on
+		return -1, ctx.Err()
+	}
 }
 
 func (h *hereCarrier) close() error {
