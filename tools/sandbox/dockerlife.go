@@ -121,7 +121,27 @@ func (l lifecycle) inspectRunning(ctx context.Context, id string) (container.Ins
 	if state(r.Container) != container.StateRunning {
 		return r.Container, fmt.Errorf("the container ended at once (%s); does its image have the program sleep?", state(r.Container))
 	}
+	// One whose first process starts another runs for a moment also when that one can't be started.
+	code, err := (&dockerCarrier{place: only{l.engine.api, id}}).run(ctx, []string{"sleep", "0"}, streams{})
+	if err != nil || code != 0 {
+		return r.Container, errors.Join(fmt.Errorf("the container runs no programs (sleep 0 gives %d); does its image have the program sleep?", code), err)
+	}
 	return r.Container, nil
+}
+
+// only is the one container that was just started.
+type only struct {
+	api *client.Client
+	id  string
+}
+
+func (o only) container(context.Context) (*client.Client, string, error) { return o.api, o.id, nil }
+
+func (only) lost(string) {}
+
+func (o only) running(ctx context.Context, id string) (bool, error) {
+	r, err := o.api.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	return err == nil && state(r.Container) == container.StateRunning, err
 }
 
 // create makes a container and starts it. When that fails or takes too long, nothing of it stays.
