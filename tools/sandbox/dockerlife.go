@@ -98,18 +98,49 @@ func (l lifecycle) attach(ctx context.Context, id string) (container.InspectResp
 	if err != nil {
 		return c, err
 	}
-	switch state(c) {
-	case container.StateRunning:
-		return c, nil
-	case container.StatePaused:
-		_, err = l.engine.api.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
-	default:
-		_, err = l.engine.api.ContainerStart(ctx, id, client.ContainerStartOptions{})
+	return l.wake(ctx, c)
+}
+
+// wakeTries is how often a container that does not run is started before another is made: on a busy machine an engine may
+// refuse the first time because the container is still on its way into the state that it reported.
+const wakeTries = 3
+
+// wake starts a container that does not run.
+func (l lifecycle) wake(ctx context.Context, c container.InspectResponse) (container.InspectResponse, error) {
+	var last error
+	for try := range wakeTries {
+		if try > 0 {
+			select {
+			case <-ctx.Done():
+				return c, ctx.Err()
+			case <-time.After(300 * time.Millisecond):
+			}
+			r, err := l.engine.api.ContainerInspect(ctx, c.ID, client.ContainerInspectOptions{})
+			if err != nil {
+				return c, errors.Join(last, err)
+			}
+			c = r.Container
+		}
+		var err error
+		switch state(c) {
+		case container.StateRunning:
+			return c, nil
+		case container.StatePaused:
+			_, err = l.engine.api.ContainerUnpause(ctx, c.ID, client.ContainerUnpauseOptions{})
+		default:
+			_, err = l.engine.api.ContainerStart(ctx, c.ID, client.ContainerStartOptions{})
+		}
+		if err != nil {
+			last = fmt.Errorf("it does not start: %w", err)
+			continue
+		}
+		started, err := l.inspectRunning(ctx, c.ID)
+		if err == nil {
+			return started, nil
+		}
+		last = err
 	}
-	if err != nil {
-		return c, fmt.Errorf("it does not start: %w", err)
-	}
-	return l.inspectRunning(ctx, id)
+	return c, last
 }
 
 // inspectRunning returns a container that was just started, or an error when it ended at once.
@@ -120,11 +151,6 @@ func (l lifecycle) inspectRunning(ctx context.Context, id string) (container.Ins
 	}
 	if state(r.Container) != container.StateRunning {
 		return r.Container, fmt.Errorf("the container ended at once (%s); does its image have the program sleep?", state(r.Container))
-	}
-	// One whose first process starts another runs for a moment also when that one can't be started.
-	code, err := (&dockerCarrier{place: only{l.engine.api, id}}).run(ctx, []string{"sleep", "0"}, streams{})
-	if err != nil || code != 0 {
-		return r.Container, errors.Join(fmt.Errorf("the container runs no programs (sleep 0 gives %d); does its image have the program sleep?", code), err)
 	}
 	return r.Container, nil
 }
@@ -184,7 +210,16 @@ func (l lifecycle) launch(ctx context.Context, name string, s spec) (container.I
 	if _, err := l.engine.api.ContainerStart(ctx, made.ID, client.ContainerStartOptions{}); err != nil {
 		return container.InspectResponse{}, err
 	}
-	return l.inspectRunning(ctx, made.ID)
+	c, err := l.inspectRunning(ctx, made.ID)
+	if err != nil {
+		return c, err
+	}
+	// One whose first process starts another runs for a moment also when that one can't be started.
+	code, err := (&dockerCarrier{place: only{l.engine.api, made.ID}}).run(ctx, []string{"sleep", "0"}, streams{})
+	if err != nil || code != 0 {
+		return c, errors.Join(fmt.Errorf("the container runs no programs (sleep 0 gives %d); does its image have the program sleep?", code), err)
+	}
+	return c, nil
 }
 
 // drop removes by name what an attempt left, however the attempt ended.
