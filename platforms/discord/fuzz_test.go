@@ -79,6 +79,7 @@ func TestTextOf(t *testing.T) {
 
 func FuzzTextOf(f *testing.F) {
 	f.Add("<@700000000000000001> <@!1> <#2> <:a:3>")
+	f.Add("<@700000000000000\x00001>")
 	a := quietAdapter(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		out := a.textOf(&message{Content: text}, a.me())

@@ -154,6 +154,7 @@ func (a *Adapter) textOf(m *message, me identity) string {
 	if text == "" {
 		text = embedText(m)
 	}
+	text = strings.ReplaceAll(text, "\x00", "") // it is our mark of a mention below
 	names := map[string]string{}
 	for _, u := range m.Mentions {
 		if u != nil {
