@@ -3,7 +3,7 @@
 TAGS     := sqlite_fts5
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
-FUZZTIME ?= 10s
+FUZZTIME ?= 3s
 RUNS     ?= 100
 SEED     ?= 1
 export CGO_ENABLED := 1
@@ -28,7 +28,7 @@ torture: ## the same with 1,000 random runs, and 2,000 random histories of check
 	$(MAKE) crash RUNS=1000
 	go test -tags $(TAGS) -timeout 3h -count=1 ./tools/checkpoint -run TestDriver -histories 2000
 
-fuzz: ## every fuzz target for $(FUZZTIME)
+fuzz: ## every fuzz target for $(FUZZTIME); a hunt is make fuzz FUZZTIME=5m
 	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
 		for target in $$(grep -h '^func Fuzz' $$dir/*_test.go | sed 's/func \(Fuzz[A-Za-z0-9_]*\).*/\1/'); do \
 			.ci/fuzz $$dir $$target $(FUZZTIME) $(TAGS); \
