@@ -166,8 +166,7 @@ func (o only) container(context.Context) (*client.Client, string, error) { retur
 func (only) lost(string) {}
 
 func (o only) running(ctx context.Context, id string) (bool, error) {
-	r, err := o.api.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
-	return err == nil && state(r.Container) == container.StateRunning, err
+	return containerRuns(ctx, o.api, id)
 }
 
 // create makes a container and starts it. When that fails or takes too long, nothing of it stays.

@@ -257,7 +257,12 @@ func (p *dockerPlace) running(ctx context.Context, id string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r, err := e.api.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	return containerRuns(ctx, e.api, id)
+}
+
+// containerRuns asks the engine whether a container can run programs. One that is gone can't, and is no error.
+func containerRuns(ctx context.Context, api *client.Client, id string) (bool, error) {
+	r, err := api.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
 	if cerrdefs.IsNotFound(err) {
 		return false, nil
 	}
