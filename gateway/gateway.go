@@ -244,16 +244,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 		g.log.Warn().Msg(w)
 	}
 	g.checkpoints.recover(ctx)
-	if err := g.worker.Recover(ctx); err != nil {
-		return err
-	}
-	if err := g.router.Recover(ctx); err != nil {
-		return err
-	}
-	if g.processes != nil {
-		if err := g.processes.Recover(ctx); err != nil {
-			return err
+	if err := g.recover(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // it was told to stop before it had started: everything waits on disk for the next process
 		}
+		return err
 	}
 	g.accounts.start(run)
 	g.setCommands()
@@ -278,6 +273,20 @@ func (g *Gateway) Run(ctx context.Context) error {
 	<-ctx.Done()
 	g.shutdown(stop)
 	return nil
+}
+
+// recover takes up what an earlier process left: messages that wait, turns that run, background processes.
+func (g *Gateway) recover(ctx context.Context) error {
+	if err := g.worker.Recover(ctx); err != nil {
+		return err
+	}
+	if err := g.router.Recover(ctx); err != nil {
+		return err
+	}
+	if g.processes == nil {
+		return nil
+	}
+	return g.processes.Recover(ctx)
 }
 
 func (g *Gateway) serve() {

@@ -137,13 +137,13 @@ func (h *house) halt() {
 		return
 	}
 	h.stop()
+	h.stop = nil
 	select {
 	case err := <-h.done:
 		require.NoError(h.t, err)
 	case <-time.After(30 * time.Second):
 		h.t.Fatal("the daemon did not stop")
 	}
-	h.stop = nil
 }
 
 // store opens the stopped house's database.

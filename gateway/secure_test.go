@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"os"
 	"testing"
 
@@ -28,4 +29,16 @@ func TestSecure_TheHomeIsTheOwners(t *testing.T) {
 	info, err := os.Stat(h.home + "/config.yaml")
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+// P10: a daemon that is told to stop while it starts ends as cleanly as one that runs.
+func TestRun_StoppedWhileItStarts(t *testing.T) {
+	h := build(t, echo())
+	g, err := h.open()
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	require.NoError(t, g.Run(ctx))
+	h.run()
+	h.halt()
 }
