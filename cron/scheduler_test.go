@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -39,10 +38,7 @@ var morning = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC) // a Monday
 
 func newBench(t testing.TB) *bench {
 	t.Helper()
-	store, err := sqlite.Open(context.Background(), sqlite.Options{Path: filepath.Join(t.TempDir(), "herald.db")})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	return &bench{t: t, store: store, zone: time.UTC, now: morning, catchUp: true}
+	return &bench{t: t, store: openStore(t), zone: time.UTC, now: morning, catchUp: true}
 }
 
 func (b *bench) clock() time.Time {
