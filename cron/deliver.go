@@ -1,0 +1,160 @@
+package cron
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"herald/platforms"
+)
+
+// The words of a delivery target that are no platform. They are taken in any case.
+const (
+	WordLocal  = "local"  // nowhere: the output is only kept
+	WordOrigin = "origin" // the chat that the job was made in, or the first home channel
+	WordAll    = "all"    // the home channel of every platform
+)
+
+// MaxTargets is how many targets one job may name, and MaxDeliver how many bytes they may take.
+const (
+	MaxTargets = 32
+	MaxDeliver = 2000
+)
+
+// Token is one target of a job as its author wrote it.
+type Token struct {
+	// Text is the token itself, without the space around it.
+	Text string
+	// Word is WordLocal, WordOrigin or WordAll, and then nothing below is set.
+	Word string
+	// Platform is in lower case; Account is empty where none is named.
+	Platform platforms.Name
+	Account  platforms.AccountID
+	// Place is what stands behind the colon: a chat, with its thread where it has one. Empty is the home channel.
+	Place string
+}
+
+// JoinDeliver writes a list of targets as the one value that a job keeps; blank entries are left out, and nothing at all
+// is WordLocal.
+func JoinDeliver(list []string) string {
+	var kept []string
+	for _, s := range list {
+		if s = strings.TrimSpace(s); s != "" {
+			kept = append(kept, s)
+		}
+	}
+	if len(kept) == 0 {
+		return WordLocal
+	}
+	return strings.Join(kept, ",")
+}
+
+// platformShape is what the name of a platform may look like, in lower case.
+var platformShape = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+
+// ParseDeliver reads where a job's output goes: targets with commas between them, so no target can hold a comma.
+//
+//	local | origin | all | <platform>[/<account>] | <platform>[/<account>]:<chat>[:<thread>]
+//
+// Blank targets are left out; an empty value is WordLocal. It knows no platforms: whether one runs is found when the job
+// does. Every error names the target that it is about and what is allowed.
+func ParseDeliver(value string) ([]Token, error) {
+	if len(value) > MaxDeliver {
+		return nil, fmt.Errorf("deliver: %d bytes are too many; %d are allowed", len(value), MaxDeliver)
+	}
+	var tokens []Token
+	for part := range strings.SplitSeq(value, ",") {
+		text := strings.TrimSpace(part)
+		if text == "" {
+			continue
+		}
+		token, err := parseToken(text)
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, token)
+	}
+	if len(tokens) > MaxTargets {
+		return nil, fmt.Errorf("deliver: %d targets are too many; %d are allowed", len(tokens), MaxTargets)
+	}
+	if len(tokens) == 0 {
+		tokens = []Token{{Text: WordLocal, Word: WordLocal}}
+	}
+	return tokens, nil
+}
+
+func parseToken(text string) (Token, error) {
+	head, place, placed := strings.Cut(text, ":")
+	name, account, qualified := strings.Cut(head, "/")
+	name, account, place = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(account), strings.TrimSpace(place)
+	t := Token{Text: text, Platform: platforms.Name(name), Account: platforms.AccountID(account), Place: place}
+	switch {
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return Token{}, badTarget(text, "it holds a control character")
+	case name == "bot-chat" || name == "bot_chat":
+		return Token{}, badTarget(text, "there is no bot chat; the browser chat is called web: write web or web:<chat>")
+	case name == WordLocal || name == WordOrigin || name == WordAll:
+		if placed || qualified {
+			return Token{}, badTarget(text, fmt.Sprintf("%q stands alone", name))
+		}
+		return Token{Text: text, Word: name}, nil
+	case !platformShape.MatchString(name):
+		return Token{}, badTarget(text, "it begins with no name of a platform")
+	case qualified && account == "":
+		return Token{}, badTarget(text, "it names no account behind the slash")
+	case placed && place == "":
+		return Token{}, badTarget(text, "it names no chat behind the colon; without the colon it means the home channel")
+	}
+	return t, nil
+}
+
+func badTarget(text, why string) error {
+	return fmt.Errorf("delivery target %q: %s. Allowed are local, origin, all, <platform>, <platform>:<chat> and <platform>:<chat>:<thread>, "+
+		"with commas between them; an account goes behind the platform's name: <platform>/<account>", text, why)
+}
+
+var errUnwritable = errors.New("its name holds a character that a delivery target can't carry")
+
+// DeliverTo writes a place as a target that means it and nothing else. A place whose account holds a colon, or which holds
+// a comma, can't be written so.
+func DeliverTo(at platforms.Address) (string, error) {
+	text := string(at.Platform) + "/" + string(at.Account) + ":" + string(at.Chat)
+	if at.Thread != "" {
+		text += ":" + string(at.Thread)
+	}
+	tokens, err := ParseDeliver(text)
+	if err != nil {
+		return "", err
+	}
+	if len(tokens) != 1 || tokens[0].Account != at.Account {
+		return "", fmt.Errorf("%s: %w", at.AccountOf(), errUnwritable)
+	}
+	return text, nil
+}
+
+// DeliverOfRun is what a job keeps that was made by the run of another one: there, "origin" is no chat that somebody sat
+// in, so it is replaced by the places that the run's own output goes to, or by WordLocal when that is nowhere. Other
+// targets stay as they are.
+func DeliverOfRun(deliver string, places []platforms.Address) (string, error) {
+	tokens, err := ParseDeliver(deliver)
+	if err != nil {
+		return "", err
+	}
+	var list []string
+	for _, t := range tokens {
+		if t.Word != WordOrigin {
+			list = append(list, t.Text)
+			continue
+		}
+		for _, at := range places {
+			text, err := DeliverTo(at)
+			if err != nil {
+				return "", err
+			}
+			list = append(list, text)
+		}
+	}
+	return JoinDeliver(list), nil
+}
