@@ -192,6 +192,11 @@ type (
 		// there.
 		Find(ctx context.Context, out Outgoing) (id MessageID, found bool, err error)
 	}
+	// Threader opens the thread of a message that was sent, for out.Thread: what Send does itself, for a message that
+	// Find found. "" when there is none to open or it can't be opened.
+	Threader interface {
+		OpenThread(ctx context.Context, out Outgoing, id MessageID) ThreadID
+	}
 	// Historian reads what was said at a place before a message, oldest first, at most limit entries; the turn
 	// asks when Message.Earlier is set.
 	Historian interface {

@@ -56,6 +56,10 @@ type Outgoing struct {
 	Silent bool `json:"silent,omitempty"`
 	// Interim marks a message that a later edit will complete (a streamed preview, a progress bubble).
 	Interim bool `json:"interim,omitempty"`
+	// Thread, when set, is the name of a thread to open for this message, so that replies to it have a place of their
+	// own. It has no effect where Address has a thread or the place has none to open. A thread that can't be opened never
+	// fails the message: it goes out flat.
+	Thread string `json:"thread,omitempty"`
 	// Progress marks a bubble about the work itself (tool calls, heartbeat) and not an answer, so that a
 	// surface may show it lighter.
 	Progress bool `json:"progress,omitempty"`
@@ -69,6 +73,10 @@ type Receipt struct {
 	More []MessageID `json:"more,omitempty"`
 	// Notes are shown to the user: parts that could not be sent and why, such as a file over the limit.
 	Notes []string `json:"notes,omitempty"`
+	// Thread is where replies to the message land when Outgoing.Thread opened a thread for it: a following message with
+	// it in its Address lands there, and replies carry it in theirs. Empty when none was opened. It is also set beside an
+	// error when the thread was opened and the message did not go out, so that the next attempt opens no second one.
+	Thread ThreadID `json:"thread,omitempty"`
 }
 
 // Certainty is what is known of a send that returned an error.

@@ -88,6 +88,7 @@ const (
 	OutControl OutboxKind = "control" // the answer to a command
 	OutPrompt  OutboxKind = "prompt"  // a question with buttons
 	OutSend    OutboxKind = "send"    // sent by a person or a tool, not an answer
+	OutBrief   OutboxKind = "brief"   // the output of a scheduled job
 )
 
 // OutboxState is where a message stands.

@@ -170,6 +170,11 @@ type Tx interface {
 
 	// SetValue writes a value; nil data deletes it.
 	SetValue(space, name string, data json.RawMessage, now time.Time) error
+
+	// Savepoint runs fn, and its error or panic undoes what fn wrote and nothing else of the transaction: for a step that
+	// may fail without the others. It returns fn's error, a panic as an error. A full or damaged disk ends the whole
+	// transaction all the same.
+	Savepoint(fn func() error) error
 }
 
 // SessionQuery selects sessions. Zero fields select all.

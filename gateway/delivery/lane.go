@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,7 +128,7 @@ func (l *lane) deliver(row *sessions.OutboxRow) {
 		return
 	}
 	if reason, dead := w.DeadTarget(row.Message.Address); dead && row.Kind != sessions.OutControl && row.Kind != sessions.OutFinal {
-		l.finish(row, sessions.OutFailed, "the chat can't be reached: "+reason, nil)
+		l.finish(row, sessions.OutFailed, "the chat can't be reached: "+reason, platforms.Receipt{})
 		return
 	}
 	if !claimed {
@@ -142,6 +143,9 @@ func (l *lane) deliver(row *sessions.OutboxRow) {
 	receipt, err := adapter.Send(ctx, row.Message)
 	failpoint.Hit("send.call:after")
 	cancel()
+	if err != nil && receipt.Thread != "" {
+		row.Message.Address.Thread = receipt.Thread // it is open: the next attempt goes into it
+	}
 	l.settle(row, receipt, platforms.AsSendError(err), time.Since(started))
 }
 
@@ -213,7 +217,7 @@ func (l *lane) settle(row *sessions.OutboxRow, receipt platforms.Receipt, se *pl
 	if se == nil {
 		w.observe(row, "sent", took)
 		row.Sent = receipt.Message
-		l.finish(row, sessions.OutSent, "", receipt.Notes)
+		l.finish(row, sessions.OutSent, "", receipt)
 		if row.Kind == sessions.OutPreview && row.Sent != "" {
 			w.setPreview(row.Turn, &preview{row: row.ID, message: row.Sent, at: row.Created})
 		}
@@ -237,7 +241,7 @@ func (l *lane) settle(row *sessions.OutboxRow, receipt platforms.Receipt, se *pl
 		l.retry(row, now.Add(backoff(row.Attempts)), se, nil)
 	case platforms.MessageGone:
 		if row.Message.Edit == "" {
-			l.finish(row, sessions.OutFailed, se.Error(), nil)
+			l.finish(row, sessions.OutFailed, se.Error(), platforms.Receipt{})
 			return
 		}
 		row.Message.Edit = "" // the preview was deleted: the answer needs a message of its own
@@ -262,11 +266,15 @@ func (l *lane) settleUnknown(row *sessions.OutboxRow, se *platforms.SendError) {
 	if reconciler, can := adapter.(platforms.Reconciler); ok && can {
 		ctx, cancel := context.WithTimeout(w.ctx, w.opt.SendTimeout)
 		id, found, err := reconciler.Find(ctx, row.Message)
+		receipt := platforms.Receipt{Message: id}
+		if threader, can := adapter.(platforms.Threader); can && err == nil && found && row.Message.Thread != "" {
+			receipt.Thread = threader.OpenThread(ctx, row.Message, id)
+		}
 		cancel()
 		switch {
 		case err == nil && found:
 			row.Sent = id
-			l.finish(row, sessions.OutSent, "", nil)
+			l.finish(row, sessions.OutSent, "", receipt)
 			return
 		case err == nil:
 			l.retry(row, now.Add(backoff(row.Attempts)), se, nil)
@@ -284,7 +292,7 @@ func (l *lane) settleUnknown(row *sessions.OutboxRow, se *platforms.SendError) {
 	row.State, row.Error = sessions.OutUnknown, se.Error()
 	var notice *sessions.OutboxRow
 	switch row.Kind {
-	case sessions.OutFinal, sessions.OutPrompt, sessions.OutSend, sessions.OutControl:
+	case sessions.OutFinal, sessions.OutPrompt, sessions.OutSend, sessions.OutBrief, sessions.OutControl:
 		text, button := w.opt.Texts.Unknown(row.Message.Address, row.Kind, row.ID)
 		notice = &sessions.OutboxRow{Lane: row.Lane, Kind: sessions.OutNotice, Turn: row.Turn, Session: row.Session,
 			Message: platforms.Outgoing{Address: row.Message.Address, Text: w.text(row.Message.Address, text)}}
@@ -363,15 +371,19 @@ func (l *lane) retry(row *sessions.OutboxRow, at time.Time, se *platforms.SendEr
 }
 
 // finish writes a final state down, with a line for what could not be sent.
-func (l *lane) finish(row *sessions.OutboxRow, state sessions.OutboxState, reason string, notes []string) {
+func (l *lane) finish(row *sessions.OutboxRow, state sessions.OutboxState, reason string, receipt platforms.Receipt) {
 	w := l.w
+	notes, thread := receipt.Notes, receipt.Thread
+	if row.Message.Thread != "" {
+		thread = cmp.Or(thread, row.Message.Address.Thread) // an earlier attempt opened it
+	}
 	row.State, row.Error = state, reason
 	var notices []*sessions.OutboxRow
 	if len(notes) > 0 {
 		row.Error = strings.Join(notes, "; ") // for who has asked for the message
 		notices = w.notices(row, w.opt.Texts.Notes(row.Message.Address, notes))
 	}
-	l.commit(row, func(tx sessions.Tx) error {
+	l.commitIn(row, thread, func(tx sessions.Tx) error {
 		if state == sessions.OutSent {
 			if err := w.revive(tx, row.Message.Address); err != nil {
 				return err
@@ -405,50 +417,6 @@ func (w *Worker) tellModel(tx sessions.Tx, row *sessions.OutboxRow, notes []stri
 	}
 	return tx.Append(&sessions.Message{Session: row.Session, Turn: row.Turn, Role: sessions.User, Kind: sessions.KindDelivery, Active: true, At: w.opt.Now(),
 		Content: "[The platform did not take all of your message, and the people know it: " + strings.Join(notes, "; ") + "]"})
-}
-
-// commit stores the row, with more in the same transaction, and keeps trying while the store is in
-// trouble: an outcome that is not written down would be asked for again after a restart. It reports
-// whether the row was stored.
-func (l *lane) commit(row *sessions.OutboxRow, more func(sessions.Tx) error) bool {
-	w := l.w
-	wait := 50 * time.Millisecond
-	for {
-		err := w.opt.Store.Update(w.ctx, sessions.EdgeReceipt, func(tx sessions.Tx) error {
-			if err := tx.SetOutbox(*row); err != nil {
-				return err
-			}
-			if more == nil {
-				return nil
-			}
-			return more(tx)
-		})
-		if err == nil {
-			return true
-		}
-		if w.ctx.Err() != nil || errors.Is(err, sessions.ErrClosed) {
-			return false
-		}
-		w.opt.Log.Error().Err(err).Int64("outbox", int64(row.ID)).Msg("the outcome of a send can't be written down; trying again")
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-w.ctx.Done():
-		}
-		timer.Stop()
-		wait = min(2*wait, 5*time.Second)
-	}
-}
-
-// storeTrouble puts a row back that could not be marked as attempted: nothing was sent.
-func (l *lane) storeTrouble(row *sessions.OutboxRow, err error) {
-	w := l.w
-	if w.ctx.Err() != nil || errors.Is(err, sessions.ErrClosed) {
-		return
-	}
-	w.opt.Log.Error().Err(err).Int64("outbox", int64(row.ID)).Msg("a message can't be sent because the attempt can't be written down; trying again")
-	row.NotBefore = w.opt.Now().Add(backoff(row.Attempts + 1))
-	l.back(row)
 }
 
 func (w *Worker) observe(row *sessions.OutboxRow, outcome string, took time.Duration) {

@@ -58,7 +58,28 @@ func (w *Worker) Resend(tx sessions.Tx, id sessions.OutboxID, at platforms.Addre
 	if err := tx.PutOutbox(again); err != nil {
 		return nil, fmt.Errorf("queue the message again: %w", err)
 	}
-	return again, nil
+	return again, inherit(tx, row, again)
+}
+
+// inherit hands what is to follow from a brief to the row that stands for it now.
+func inherit(tx sessions.Tx, from sessions.OutboxRow, to *sessions.OutboxRow) error {
+	if from.Kind != sessions.OutBrief {
+		return nil
+	}
+	v, err := tx.Value(SpaceBrief, BriefName(from.ID))
+	if errors.Is(err, sessions.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = tx.SetValue(SpaceBrief, BriefName(to.ID), v.Data, v.At)
+	}
+	if err == nil {
+		err = tx.SetValue(SpaceBrief, BriefName(from.ID), nil, v.At)
+	}
+	if err != nil {
+		return fmt.Errorf("queue the message again: %w", err)
+	}
+	return nil
 }
 
 // under returns text with a line above it.

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -63,7 +64,20 @@ type Options struct {
 	// FreshFinal is the age from which a preview is removed and its answer sent as a new message, where the platform can
 	// delete; nil or 0: the answer always completes the preview.
 	FreshFinal func() time.Duration
+	// Settled is called inside the transaction that writes down how a row of kind OutBrief ended: row.State is sent,
+	// failed or unknown, and row.Sent the message's id where the platform gave one. thread is the thread that was opened
+	// for it (Outgoing.Thread), in which replies to it land; "" for none. What it returns is queued after the commit; it
+	// puts these rows itself. Its error undoes what it wrote, is logged, and changes nothing for the row: what
+	// follows from a delivery never fails it. nil: nothing follows.
+	Settled func(tx sessions.Tx, row sessions.OutboxRow, thread platforms.ThreadID) ([]*sessions.OutboxRow, error)
 }
+
+// SpaceBrief holds, by the id of a row of kind OutBrief, what Options.Settled needs to know of it. Resend hands it on to the
+// new row.
+const SpaceBrief = "brief"
+
+// BriefName is the name of a row's Value in SpaceBrief.
+func BriefName(id sessions.OutboxID) string { return strconv.FormatInt(int64(id), 10) }
 
 // Worker runs the lanes. Make one with New, call Recover once, and hand it rows with Take.
 type Worker struct {

@@ -230,6 +230,28 @@ func (w *writer) call(fn func(sessions.Tx) error) (err error) {
 	return fn(&w.tx)
 }
 
+// Savepoint runs fn in a savepoint of its own, inside that of its request; see sessions.Tx.
+func (t *tx) Savepoint(fn func() error) error {
+	if _, _, err := t.c.exec("SAVEPOINT inner"); err != nil {
+		return err
+	}
+	mark := t.w.indexed
+	err := t.w.call(func(sessions.Tx) error { return fn() })
+	if t.c.broken != nil {
+		return errors.Join(err, t.c.broken) // step undoes all of it
+	}
+	if err != nil {
+		t.w.indexed = mark
+		if _, _, undo := t.c.exec("ROLLBACK TO inner"); undo != nil {
+			return errors.Join(err, undo)
+		}
+	}
+	if _, _, release := t.c.exec("RELEASE inner"); release != nil {
+		return errors.Join(err, release)
+	}
+	return err
+}
+
 // finish commits.
 func (w *writer) finish(done []*request) error {
 	if failpoint.Enabled {

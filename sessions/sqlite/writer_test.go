@@ -311,3 +311,41 @@ func TestStore_Update_Goexit(t *testing.T) {
 		require.Equal(t, "kept", list[0].Name)
 	})
 }
+
+// A step in a savepoint is undone alone, by an error and by a panic, also inside another one.
+func TestStore_Update_SavepointUndoesOnlyItself(t *testing.T) {
+	s := openStore(t)
+	session := openSession(t, s, "ada")
+	boom := errors.New("boom")
+	update(t, s, func(tx sessions.Tx) error {
+		say := func(text string) error {
+			return tx.Append(&sessions.Message{Session: session.ID, Role: sessions.User, Content: text, Active: true, At: clock})
+		}
+		require.NoError(t, say("before"))
+		require.Equal(t, boom, tx.Savepoint(func() error {
+			require.NoError(t, say("lost"))
+			return boom
+		}))
+		var pe *PanicError
+		require.ErrorAs(t, tx.Savepoint(func() error {
+			require.NoError(t, say("lost too"))
+			panic("no")
+		}), &pe)
+		require.NoError(t, tx.Savepoint(func() error {
+			require.Equal(t, boom, tx.Savepoint(func() error {
+				require.NoError(t, say("lost inside"))
+				return boom
+			}))
+			return say("kept")
+		}))
+		return say("after")
+	})
+	viewing(t, s, func(v sessions.View) {
+		rows, err := v.Transcript(session.ID, true, 0, 0)
+		require.NoError(t, err)
+		require.Equal(t, []string{"before", "kept", "after"}, contents(rows))
+		hits, err := v.Search(sessions.SearchQuery{Text: "lost", Scope: sessions.Scope{All: true}})
+		require.NoError(t, err)
+		require.Empty(t, hits)
+	})
+}
