@@ -20,12 +20,10 @@ const (
 
 // By is who makes a job.
 type By struct {
-	// Source is FromChat, FromCLI, or the name of the file that provides the job.
+	// Source is FromChat or FromCLI; the jobs of files are made by Provide.
 	Source string
 	// Origin is the chat in which it is made; nil outside of one.
 	Origin *sessions.Origin
-	// ID, where set, is the id that the job gets; a job of it is replaced in its plan and keeps what has become of it.
-	ID JobID
 }
 
 // BookOptions are what a Book works with.
@@ -91,10 +89,7 @@ func (e *ManagedError) Error() string {
 // Create makes a job. The errors are *Error (the schedule), *TaskError, and those of the store.
 func (b *Book) Create(ctx context.Context, c Change, by By) (Job, error) {
 	now, zone := b.o.Now(), b.o.Zone()
-	j := Job{ID: by.ID, Source: by.Source, Created: now.UTC(), Updated: now.UTC()}
-	if j.ID == "" {
-		j.ID = sessions.NewJobID()
-	}
+	j := Job{ID: sessions.NewJobID(), Source: by.Source, Created: now.UTC(), Updated: now.UTC()}
 	t := Task{Origin: by.Origin, Deliver: DeliverLocal}
 	if by.Origin != nil {
 		t.Deliver = DeliverOrigin
@@ -119,31 +114,15 @@ func (b *Book) Create(ctx context.Context, c Change, by By) (Job, error) {
 	if j.Done != "" {
 		return Job{}, wrong("schedule", j.Plan.Schedule.Display, "it would never run: %s", j.Done)
 	}
-	err := b.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return b.insert(tx, &j) })
+	row, err := j.Row()
 	if err != nil {
+		return Job{}, err
+	}
+	if err := b.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return tx.PutJob(row) }); err != nil {
 		return Job{}, fmt.Errorf("keep the job: %w", err)
 	}
 	b.o.Changed()
 	return j, nil
-}
-
-// insert adds a job, or replaces the plan of the one that has its id.
-func (b *Book) insert(tx sessions.Tx, j *Job) error {
-	old, err := b.get(tx, string(j.ID))
-	switch {
-	case err == nil:
-		j.Progress, j.Created = old.Progress, old.Created
-		if err := j.Replan(b.o.Now(), b.o.Zone()); err != nil {
-			return err
-		}
-	case !errors.Is(err, sessions.ErrNotFound):
-		return err
-	}
-	row, err := j.Row()
-	if err != nil {
-		return err
-	}
-	return tx.PutJob(row)
 }
 
 // seal checks a task and puts it into the job.

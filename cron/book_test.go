@@ -195,28 +195,6 @@ func TestBook_Find(t *testing.T) {
 	require.ErrorIs(t, err, sessions.ErrNotFound)
 }
 
-// A job of a file is changed in its file; what has become of it outlives a new version of it.
-func TestBook_AJobOfAFile(t *testing.T) {
-	d := newDesk(t)
-	ctx := context.Background()
-	id := sessions.NewJobID()
-	by := cron.By{Source: "team.yaml", ID: id}
-	j := d.create(daily("a"), by)
-	for what, do := range map[string]func() error{
-		"update": func() error { _, err := d.Update(ctx, id, cron.Change{Prompt: ptr("b")}); return err },
-		"remove": func() error { _, err := d.Remove(ctx, id); return err },
-	} {
-		require.ErrorContains(t, do(), "provided by team.yaml", what)
-	}
-	_, err := d.Pause(ctx, id, "")
-	require.NoError(t, err)
-	j2 := d.create(cron.Change{Schedule: ptr("every day at 10am"), Prompt: ptr("c")}, by)
-	require.Equal(t, j.Created, j2.Created)
-	list, err := d.List(ctx)
-	require.NoError(t, err)
-	require.Len(t, list, 1)
-}
-
 func TestJob_Upcoming(t *testing.T) {
 	d := newDesk(t)
 	j := d.create(cron.Change{Schedule: ptr("every weekday at 9am"), Prompt: ptr("x"), Repeat: ptr(2)}, cron.By{Source: cron.FromCLI})

@@ -33,6 +33,8 @@ type Plan struct {
 	PausedWhy string `json:"paused_why,omitempty"`
 	// Task is what a run does; the scheduler does not read it.
 	Task json.RawMessage `json:"task,omitempty"`
+	// Given is what the file that provides the job said; nil where none does.
+	Given *Given `json:"given,omitempty"`
 }
 
 // Progress is what has become of a job.
