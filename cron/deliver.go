@@ -10,13 +10,6 @@ import (
 	"herald/platforms"
 )
 
-// The words of a delivery target that are no platform. They are taken in any case.
-const (
-	WordLocal  = "local"  // nowhere: the output is only kept
-	WordOrigin = "origin" // the chat that the job was made in, or the first home channel
-	WordAll    = "all"    // the home channel of every platform
-)
-
 // MaxTargets is how many targets one job may name, and MaxDeliver how many bytes they may take.
 const (
 	MaxTargets = 32
@@ -27,7 +20,7 @@ const (
 type Token struct {
 	// Text is the token itself, without the space around it.
 	Text string
-	// Word is WordLocal, WordOrigin or WordAll, and then nothing below is set.
+	// Word is DeliverLocal, DeliverOrigin or DeliverAll, and then nothing below is set.
 	Word string
 	// Platform is in lower case; Account is empty where none is named.
 	Platform platforms.Name
@@ -37,7 +30,7 @@ type Token struct {
 }
 
 // JoinDeliver writes a list of targets as the one value that a job keeps; blank entries are left out, and nothing at all
-// is WordLocal.
+// is DeliverLocal.
 func JoinDeliver(list []string) string {
 	var kept []string
 	for _, s := range list {
@@ -46,7 +39,7 @@ func JoinDeliver(list []string) string {
 		}
 	}
 	if len(kept) == 0 {
-		return WordLocal
+		return DeliverLocal
 	}
 	return strings.Join(kept, ",")
 }
@@ -58,7 +51,7 @@ var platformShape = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 //
 //	local | origin | all | <platform>[/<account>] | <platform>[/<account>]:<chat>[:<thread>]
 //
-// Blank targets are left out; an empty value is WordLocal. It knows no platforms: whether one runs is found when the job
+// Blank targets are left out; an empty value is DeliverLocal. It knows no platforms: whether one runs is found when the job
 // does. Every error names the target that it is about and what is allowed.
 func ParseDeliver(value string) ([]Token, error) {
 	if len(value) > MaxDeliver {
@@ -80,7 +73,7 @@ func ParseDeliver(value string) ([]Token, error) {
 		return nil, fmt.Errorf("deliver: %d targets are too many; %d are allowed", len(tokens), MaxTargets)
 	}
 	if len(tokens) == 0 {
-		tokens = []Token{{Text: WordLocal, Word: WordLocal}}
+		tokens = []Token{{Text: DeliverLocal, Word: DeliverLocal}}
 	}
 	return tokens, nil
 }
@@ -95,7 +88,7 @@ func parseToken(text string) (Token, error) {
 		return Token{}, badTarget(text, "it holds a control character")
 	case name == "bot-chat" || name == "bot_chat":
 		return Token{}, badTarget(text, "there is no bot chat; the browser chat is called web: write web or web:<chat>")
-	case name == WordLocal || name == WordOrigin || name == WordAll:
+	case name == DeliverLocal || name == DeliverOrigin || name == DeliverAll:
 		if placed || qualified {
 			return Token{}, badTarget(text, fmt.Sprintf("%q stands alone", name))
 		}
@@ -135,7 +128,7 @@ func DeliverTo(at platforms.Address) (string, error) {
 }
 
 // DeliverOfRun is what a job keeps that was made by the run of another one: there, "origin" is no chat that somebody sat
-// in, so it is replaced by the places that the run's own output goes to, or by WordLocal when that is nowhere. Other
+// in, so it is replaced by the places that the run's own output goes to, or by DeliverLocal when that is nowhere. Other
 // targets stay as they are.
 func DeliverOfRun(deliver string, places []platforms.Address) (string, error) {
 	tokens, err := ParseDeliver(deliver)
@@ -144,7 +137,7 @@ func DeliverOfRun(deliver string, places []platforms.Address) (string, error) {
 	}
 	var list []string
 	for _, t := range tokens {
-		if t.Word != WordOrigin {
+		if t.Word != DeliverOrigin {
 			list = append(list, t.Text)
 			continue
 		}

@@ -26,7 +26,7 @@ type Places interface {
 // Provenance is how a target was found; it decides whether the brief may be written into the chat's conversation.
 type Provenance string
 
-// The provenances, and none for a bare platform and for the targets that WordAll stands for.
+// The provenances, and none for a bare platform and for the targets that DeliverAll stands for.
 const (
 	FromOrigin   Provenance = "origin"          // the chat that the job was made in
 	FromFallback Provenance = "origin_fallback" // a home channel in its stead: the job was made in no chat
@@ -80,7 +80,7 @@ func ResolveTargets(ctx context.Context, deliver string, origin *sessions.Origin
 	r := resolving{ctx: ctx, places: places, running: inHomeOrder(places.Platforms()), origin: madeIn(origin)}
 	quiet := true
 	for _, t := range tokens {
-		quiet = quiet && (t.Word == WordLocal || t.Word == WordOrigin)
+		quiet = quiet && (t.Word == DeliverLocal || t.Word == DeliverOrigin)
 		r.token(t)
 	}
 	if len(r.targets) == 0 && !quiet {
@@ -113,12 +113,12 @@ func (r *resolving) problem(format string, args ...any) {
 
 func (r *resolving) token(t Token) {
 	switch {
-	case t.Word == WordLocal:
-	case t.Word == WordOrigin && r.origin != nil:
+	case t.Word == DeliverLocal:
+	case t.Word == DeliverOrigin && r.origin != nil:
 		r.add(t, r.originPlace(), FromOrigin)
-	case t.Word == WordOrigin:
+	case t.Word == DeliverOrigin:
 		r.fallback(t)
-	case t.Word == WordAll:
+	case t.Word == DeliverAll:
 		r.everywhere(t)
 	case !slices.Contains(r.running, t.Platform):
 		r.problem("delivery target %q: no platform called %q runs here", t.Text, t.Platform)
