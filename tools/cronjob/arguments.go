@@ -1,0 +1,76 @@
+package cronjob
+
+// parameters names no actions by an enum: an unknown one is answered after its job was looked for.
+const parameters = `{"type":"object","properties":{` +
+	`"action":{"type":"string","description":"create, list, update, pause, resume, remove, run (once, now, beside the schedule)."},` +
+	`"job_id":{"type":"string","description":"The job's id, or its name where only one has it. Needed by update, pause, resume, remove and run."},` +
+	`"all":{"type":"boolean","description":"list: show the jobs that have ended as well."},` +
+	`"schedule":{"type":"string","description":"When it runs: \"every 30m\" (or just 30m), \"every hour\", \"every weekday at 9am\", \"mon and thu at 14:00\", \"in 2h\" (once), a time such as 2027-01-31T09:00 (once, in the configured time zone), or a cron expression such as \"0 9 * * 1-5\"."},` +
+	`"prompt":{"type":"string","description":"What the agent is to do at each run. A run knows nothing of this conversation, so write everything it needs. With run: a note for that run alone."},` +
+	`"name":{"type":"string","description":"A short name; without one the beginning of the prompt."},` +
+	`"repeat":{"type":"integer","description":"After how many runs the job is done; 0 is never. What runs at one time runs once."},` +
+	`"deliver":{"type":"string","description":"Where the answer goes: origin (the chat that the job is made in, else the home channel; the usual one), local (nowhere, it is only kept), all (every home channel), a platform's name (its home channel), platform:chat or platform:chat:thread, or several with commas."},` +
+	`"failure_deliver":{"type":"string","description":"Where notices of failures go instead, written like deliver; local keeps them back, \"\" takes it off."},` +
+	`"attach_to_session":{"type":"boolean","description":"Whether what is delivered becomes part of the conversation where it arrives, so that people can simply answer it. ` +
+	`Left out, the chat of origin, and the home channel that stands in for a missing one, follow the operator's setting, and a chat named as platform:chat is not written to. ` +
+	`true also takes in such a named chat; false keeps it out of all. Output for all or for a platform's bare name is never attached."},` +
+	`"skills":{"type":"array","items":{"type":"string"},"description":"Skills that a run reads first, in this order; [] takes them off."},` +
+	`"skill":{"type":"string","description":"The same for one skill."},` +
+	`"script":{"type":"string","description":"A script below the home's scripts folder. Its output is put before the prompt; when it prints nothing the agent is not asked."},` +
+	`"no_agent":{"type":"boolean","description":"No agent: what the script prints is delivered as it is."},` +
+	`"monitor":{"type":"string","description":"A URL or a script: a run does something only when what it gives has changed. \"\" takes it off."},` +
+	`"context_from":{"type":"array","items":{"type":"string"},"description":"Ids of jobs whose newest output a run is given; [] takes them off."},` +
+	`"continuity":{"type":"boolean","description":"A run is given the job's own newest output."},` +
+	`"enabled_toolsets":{"type":"array","items":{"type":"string"},"description":"Toolsets that a run has instead of the usual ones; [] takes them off."},` +
+	`"workdir":{"type":"string","description":"An absolute directory in which a run works; \"\" takes it off."},` +
+	`"paused":{"type":"boolean","description":"create: make it paused. update: pause or resume it."},` +
+	`"paused_reason":{"type":"string","description":"Why it is paused; needs paused true."},` +
+	`"reason":{"type":"string","description":"pause: why."}},` +
+	`"required":["action"],"additionalProperties":false}`
+
+const description = "Do something later or again and again: make, list and change scheduled jobs. Use it when the person wants to be reminded, or wants anything " +
+	"at a time or in a rhythm. Each run is a new conversation that starts from the job's prompt, and its final answer is sent to deliver by itself, so the prompt " +
+	"must not ask to send it. Before you change a job whose id you don't know, list them. Tell the person the schedule and the next time from the result."
+
+// arguments are what the model writes.
+type arguments struct {
+	Action string `json:"action"`
+	JobID  string `json:"job_id"`
+	All    bool   `json:"all"`
+	Reason string `json:"reason"`
+
+	Name           *string   `json:"name"`
+	Schedule       *string   `json:"schedule"`
+	Repeat         *int      `json:"repeat"`
+	Prompt         *string   `json:"prompt"`
+	Skill          *string   `json:"skill"`
+	Skills         *[]string `json:"skills"`
+	Script         *string   `json:"script"`
+	NoAgent        *bool     `json:"no_agent"`
+	Monitor        *string   `json:"monitor"`
+	ContextFrom    *[]string `json:"context_from"`
+	Continuity     *bool     `json:"continuity"`
+	Deliver        *string   `json:"deliver"`
+	FailureDeliver *string   `json:"failure_deliver"`
+	Attach         *bool     `json:"attach_to_session"`
+	Toolsets       *[]string `json:"enabled_toolsets"`
+	Workdir        *string   `json:"workdir"`
+	Paused         *bool     `json:"paused"`
+	PausedReason   *string   `json:"paused_reason"`
+}
+
+// change is what the arguments ask of a job.
+func (a arguments) change() Change {
+	c := Change{
+		Name: a.Name, Schedule: a.Schedule, Repeat: a.Repeat, Prompt: a.Prompt, Skills: a.Skills, Script: a.Script, NoAgent: a.NoAgent, Monitor: a.Monitor,
+		ContextFrom: a.ContextFrom, Continuity: a.Continuity, Deliver: a.Deliver, FailureDeliver: a.FailureDeliver, Attach: a.Attach,
+		Toolsets: a.Toolsets, Workdir: a.Workdir, Paused: a.Paused, PausedReason: a.PausedReason,
+	}
+	if c.Skills == nil && a.Skill != nil {
+		c.Skills = &[]string{*a.Skill}
+	}
+	if a.Repeat != nil && *a.Repeat < 0 {
+		c.Repeat = new(int) // any number below 1 is for ever
+	}
+	return c
+}
