@@ -39,6 +39,7 @@ type Metrics struct {
 	modelTokens *prometheus.CounterVec
 	processes   *prometheus.CounterVec
 	approvals   *prometheus.CounterVec
+	cron        cronMetrics
 }
 
 // NewMetrics returns metrics with a registry of their own.
@@ -73,6 +74,7 @@ func NewMetrics() *Metrics {
 	m.modelTokens = counter("model_tokens_total", "Tokens, by kind.", "provider", "model", "kind")
 	m.processes = counter("background_processes_ended_total", "Ended background processes, by how.", "state")
 	m.approvals = counter("approvals_total", "Approvals of dangerous commands: asked, and what came of them.", "outcome")
+	m.cron = newCronMetrics(m.registry, counter, histogram)
 	m.registry.MustRegister(m.batch, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
