@@ -97,7 +97,7 @@ const (
 	KindObserved Kind = "observed" // heard in a room but not said to the bot
 	KindEarlier  Kind = "earlier"  // said in the thread before the bot was spoken to, quoted; in the user role
 	KindDelivery Kind = "delivery" // what could not be delivered of an answer, for the model; in the user role
-	KindMirror   Kind = "mirror"   // sent to this chat by something else (cron, send)
+	KindMirror   Kind = "mirror"   // sent to this chat by something else: a job's output in the user role, a message of send in the assistant's
 	KindInternal Kind = "internal" // brought by Herald itself (a background process has ended); in the user role
 	KindNotice   Kind = "notice"   // shown to the person, not part of the model's conversation
 )

@@ -124,7 +124,8 @@ type Tx interface {
 	// SetInbox moves rows on.
 	SetInbox(state InboxState, turn TurnID, reason string, ids ...InboxID) error
 
-	// OpenSession returns the key's current session, and makes one (and the route) when there is none.
+	// OpenSession returns the key's current session, and makes one (and the route) when there is none. A session that was
+	// made before anybody spoke in it (Origin.User is empty) learns from origin what it does not know.
 	OpenSession(key Key, origin Origin, now time.Time) (Session, error)
 	// NewSession ends the key's current session with the reason, if there is one, and makes a new one. Options.Model
 	// is cleared, the other options stay.
@@ -143,8 +144,8 @@ type Tx interface {
 
 	// Append adds rows, sets their ids in place and touches the sessions.
 	Append(rows ...*Message) error
-	// Undo marks the newest n user turns of the session inactive (the user row and all after it) and
-	// returns the marked rows, oldest first. Fewer turns than n: all of them.
+	// Undo marks the newest n user turns of the session inactive (the user row and all after it, but for a job's output,
+	// which stays in the chat) and returns the marked rows, oldest first. Fewer turns than n: all of them.
 	Undo(id ID, n int) ([]Message, error)
 	// Compact marks the active rows up to and including upTo as compacted and inserts summary before the rest. keep lists
 	// rows that stay active all the same.

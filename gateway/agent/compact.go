@@ -66,7 +66,7 @@ func (c Compaction) tail(rows []sessions.Message, window int) int {
 	people := 0
 	for i := len(rows) - 1; i >= 0 && people < c.MinTailUser; i-- {
 		switch rows[i].Kind {
-		case sessions.KindSteer, sessions.KindSummary, sessions.KindEarlier, sessions.KindDelivery, sessions.KindInternal:
+		case sessions.KindSteer, sessions.KindSummary, sessions.KindEarlier, sessions.KindDelivery, sessions.KindInternal, sessions.KindMirror:
 			continue
 		}
 		if rows[i].Role == sessions.User {

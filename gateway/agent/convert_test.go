@@ -84,6 +84,12 @@ func TestConversation(t *testing.T) {
 		{"notices are for people alone", []sessions.Message{user("go"), of(sessions.KindNotice, answer("restarted")), answer("done")}, []string{"u: go", "a: done"}},
 		{"a mirrored message joins the answer before it", []sessions.Message{user("go"), answer("done"), of(sessions.KindMirror, answer("it is noon"))},
 			[]string{"u: go", "a: done\n\nit is noon"}},
+		{"a job's output is said to the model", []sessions.Message{user("go"), answer("done"), of(sessions.KindMirror, user("news")), user("which?")},
+			[]string{"u: go", "a: done", "u: news\n\nwhich?"}},
+		{"a job's output between a call and its result", []sessions.Message{user("go"), answer("", "x"), of(sessions.KindMirror, user("news")), result("x", "1"), answer("done")},
+			[]string{"u: go", "a[x]: ", "t(x): 1", "u: news", "a: done"}},
+		{"a steer behind a job's output", []sessions.Message{user("go"), answer("", "x"), result("x", "1"), of(sessions.KindMirror, user("news")), of(sessions.KindSteer, user("in red"))},
+			[]string{"u: go", "a[x]: ", "t(x): 1", "u: news\n\n[Note from the user while you were working: in red]"}},
 		{"a summary begins the rest", []sessions.Message{of(sessions.KindSummary, user("they talked")), user("go")}, []string{"u: they talked\n\ngo"}},
 		{"an empty answer is none", []sessions.Message{user("go"), answer(""), user("so?")}, []string{"u: go\n\nso?"}},
 	} {
@@ -120,7 +126,7 @@ func rowsOf(t *rapid.T) []sessions.Message {
 		switch rapid.IntRange(0, 5).Draw(t, "who") {
 		case 0, 1:
 			row = user(text)
-			row.Kind = rapid.SampledFrom([]sessions.Kind{"", "", sessions.KindSteer, sessions.KindObserved, sessions.KindSummary}).Draw(t, "kind")
+			row.Kind = rapid.SampledFrom([]sessions.Kind{"", "", sessions.KindSteer, sessions.KindObserved, sessions.KindSummary, sessions.KindMirror}).Draw(t, "kind")
 		case 2:
 			row = answer(text)
 			row.Kind = rapid.SampledFrom([]sessions.Kind{"", sessions.KindMirror, sessions.KindPartial, sessions.KindNotice}).Draw(t, "kind")

@@ -114,17 +114,20 @@ func runSessions(ctx context.Context, q *Request) error {
 	})
 }
 
-// firstWords is what an untitled session is called in lists.
+// firstWords is what an untitled session is called in lists: the first words of a person, else of what was delivered there.
 func firstWords(v sessions.View, id sessions.ID) string {
 	rows, err := v.Transcript(id, true, 0, 5)
-	if err == nil {
-		for _, row := range rows {
-			if row.Role == sessions.User && strings.TrimSpace(row.Content) != "" {
-				return strings.Join(strings.Fields(row.Content), " ")
-			}
+	title := string(id)
+	for i := len(rows) - 1; i >= 0 && err == nil; i-- {
+		row := rows[i]
+		if row.Role != sessions.User || strings.TrimSpace(row.Content) == "" {
+			continue
+		}
+		if row.Kind != sessions.KindMirror || title == string(id) {
+			title = strings.Join(strings.Fields(row.Content), " ")
 		}
 	}
-	return string(id)
+	return title
 }
 
 func runResume(ctx context.Context, q *Request) error {
@@ -245,7 +248,7 @@ func (q *Request) compress(ctx context.Context, keep int, focus string) error {
 	tail := 0
 	for i, users := len(rows)-1, 0; i >= 0 && users < keep; i-- {
 		tail++
-		if rows[i].Role == sessions.User {
+		if rows[i].Role == sessions.User && rows[i].Kind != sessions.KindMirror {
 			users++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +31,8 @@ func (run *Run) asksEarlier(items []sessions.InboxItem) (sessions.InboxItem, boo
 }
 
 // earlier reads what was said at the place before the first item that asks for it, as a row that goes before the
-// person's own; nil when nothing asks, when there is nothing, or when the session has a conversation already. What can't
+// person's own; nil when nothing asks, when there is nothing, or when the session has a conversation already. A brief that
+// the session knows is not quoted once more. What can't
 // be read is said to the model, and the turn goes on. The row is written together with the person's, so a resumed
 // turn either has both or asks again.
 func (run *Run) earlier(items []sessions.InboxItem) (*sessions.Message, error) {
@@ -38,11 +40,15 @@ func (run *Run) earlier(items []sessions.InboxItem) (*sessions.Message, error) {
 	if !asks {
 		return nil, nil
 	}
-	if known, err := run.conversed(); err != nil || known {
+	known, told, err := run.conversed()
+	if err != nil || known {
 		return nil, err
 	}
 	row := &sessions.Message{Role: sessions.User, Kind: sessions.KindEarlier, Active: true, At: item.At}
 	said, err := run.past(item)
+	if told {
+		said = slices.DeleteFunc(said, func(s platforms.Said) bool { return s.Own })
+	}
 	switch {
 	case run.ctx.Err() != nil:
 		return nil, context.Cause(run.ctx)
@@ -57,22 +63,24 @@ func (run *Run) earlier(items []sessions.InboxItem) (*sessions.Message, error) {
 	return row, nil
 }
 
-// conversed reports whether the session has a word of a person, or what was said earlier, already.
-func (run *Run) conversed() (known bool, err error) {
+// conversed reports whether the session has a word of a person, or what was said earlier, already; told, whether it has
+// what a job has sent to the place, so that the bot's own messages there are known.
+func (run *Run) conversed() (known, told bool, err error) {
 	if run.session.Messages == 0 {
-		return false, nil
+		return false, false, nil
 	}
 	err = run.r.s.Store.View(run.ctx, func(v sessions.View) error {
 		rows, err := v.Transcript(run.session.ID, true, 0, 0)
 		for _, row := range rows {
 			known = known || row.Kind == sessions.KindEarlier || row.Role == sessions.User && row.Kind == sessions.KindPlain
+			told = told || row.Role == sessions.User && row.Kind == sessions.KindMirror
 		}
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("read the transcript: %w", err)
+		return false, false, fmt.Errorf("read the transcript: %w", err)
 	}
-	return known, nil
+	return known, told, nil
 }
 
 func (run *Run) past(item sessions.InboxItem) ([]platforms.Said, error) {

@@ -161,8 +161,8 @@ func (t *tx) append(m *sessions.Message, pos int64) error {
 }
 
 // Undo marks the newest n user turns inactive. A turn begins with the first plain row in the user role
-// that it wrote; corrections and steers within it belong to it. Undo stops at a compaction's summary, which
-// stands for turns that are no longer there.
+// that it wrote; corrections and steers within it belong to it, what a job has brought meanwhile does not. Undo stops at a
+// compaction's summary, which stands for turns that are no longer there.
 func (t *tx) Undo(id sessions.ID, n int) ([]sessions.Message, error) {
 	rows, err := t.Transcript(id, false, 0, 0)
 	if err != nil {
@@ -186,7 +186,9 @@ func (t *tx) Undo(id sessions.ID, n int) ([]sessions.Message, error) {
 	if n <= 0 || len(starts) == 0 {
 		return nil, nil
 	}
-	rows = rows[starts[max(0, len(starts)-n)]:]
+	rows = slices.DeleteFunc(rows[starts[max(0, len(starts)-n)]:], func(m sessions.Message) bool {
+		return m.Role == sessions.User && m.Kind == sessions.KindMirror
+	})
 	ids := make([]sessions.RowID, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].ID

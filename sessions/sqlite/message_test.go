@@ -247,3 +247,32 @@ func TestStore_Transcript_AgreesWithAList(t *testing.T) {
 		}
 	})
 }
+
+// What a job has brought is no turn of a person, and stays when one is taken back.
+func TestStore_Undo_KeepsWhatAJobBrought(t *testing.T) {
+	s := openStore(t)
+	se := openSession(t, s, "ada")
+	brief := func(text string) *sessions.Message {
+		return &sessions.Message{Session: se.ID, Role: sessions.User, Kind: sessions.KindMirror, Content: text}
+	}
+	update(t, s, func(tx sessions.Tx) error {
+		err := tx.Append(brief("b1"),
+			&sessions.Message{Session: se.ID, Turn: 1, Role: sessions.User, Content: "u1"},
+			brief("b2"),
+			&sessions.Message{Session: se.ID, Turn: 1, Role: sessions.Assistant, Content: "a1"},
+			brief("b3"))
+		require.NoError(t, err)
+		rows, err := tx.Undo(se.ID, 2)
+		require.NoError(t, err)
+		require.Equal(t, []string{"u1", "a1"}, contents(rows))
+		rows, err = tx.Undo(se.ID, 1)
+		require.NoError(t, err)
+		require.Empty(t, rows)
+		return nil
+	})
+	viewing(t, s, func(v sessions.View) {
+		rows, err := v.Transcript(se.ID, false, 0, 0)
+		require.NoError(t, err)
+		require.Equal(t, []string{"b1", "b2", "b3"}, contents(rows))
+	})
+}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -119,10 +120,30 @@ func (t *tx) OpenSession(key sessions.Key, origin sessions.Origin, now time.Time
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 		return sessions.Session{}, err
 	}
-	if route.Session != "" {
-		return t.Session(route.Session)
+	if route.Session == "" {
+		return t.makeCurrent(route.Options, key, origin, now)
 	}
-	return t.makeCurrent(route.Options, key, origin, now)
+	s, err := t.Session(route.Session)
+	if err == nil && s.Origin.User == "" && origin.User != "" {
+		err = t.learn(&s, origin)
+	}
+	return s, err
+}
+
+// learn fills in what the origin of a session does not say.
+func (t *tx) learn(s *sessions.Session, from sessions.Origin) error {
+	o := &s.Origin
+	o.User, o.UserAlt, o.UserName = from.User, cmp.Or(o.UserAlt, from.UserAlt), cmp.Or(o.UserName, from.UserName)
+	o.Scope, o.ParentChat = cmp.Or(o.Scope, from.Scope), cmp.Or(o.ParentChat, from.ParentChat)
+	o.ChatName, o.Topic = cmp.Or(o.ChatName, from.ChatName), cmp.Or(o.Topic, from.Topic)
+	data, err := encode(*o)
+	if err == nil {
+		_, _, err = t.c.exec("UPDATE sessions SET user = ?, user_alt = ?, origin = ? WHERE id = ?", string(o.User), string(o.UserAlt), data, string(s.ID))
+	}
+	if err != nil {
+		return fmt.Errorf("origin of session %s: %w", s.ID, err)
+	}
+	return nil
 }
 
 // NewSession ends the key's current session and makes a new one.

@@ -298,3 +298,43 @@ func TestStore_Update_ErrorUndoesAll(t *testing.T) {
 		require.ErrorIs(t, err, sessions.ErrNotFound)
 	})
 }
+
+// A session that was made before anybody spoke in it learns who does, so that search finds it for them; one that knows its
+// person keeps it.
+func TestStore_OpenSession_LearnsItsPerson(t *testing.T) {
+	s := openStore(t)
+	whole := origin("ada")
+	bare := sessions.Origin{Address: whole.Address, ChatType: whole.ChatType}
+	open := func(o sessions.Origin) (se sessions.Session) {
+		update(t, s, func(tx sessions.Tx) (err error) {
+			se, err = tx.OpenSession(keyOf("ada"), o, clock)
+			return err
+		})
+		return se
+	}
+	made := open(bare)
+	require.Equal(t, bare, made.Origin)
+	say(t, s, made.ID, "the wombat report")
+	scope := sessions.Scope{Platform: whole.Address.Platform, User: whole.User}
+	find := func() (n int) {
+		viewing(t, s, func(v sessions.View) {
+			hits, err := v.Search(sessions.SearchQuery{Text: "wombat", Scope: scope})
+			require.NoError(t, err)
+			n = len(hits)
+		})
+		return n
+	}
+	require.Zero(t, find())
+	learnt := open(whole)
+	require.Equal(t, made.ID, learnt.ID)
+	require.Equal(t, whole.User, learnt.Origin.User)
+	require.Equal(t, 1, find())
+	other := whole
+	other.User = "bob"
+	require.Equal(t, whole.User, open(other).Origin.User)
+	viewing(t, s, func(v sessions.View) {
+		got, err := v.Session(made.ID)
+		require.NoError(t, err)
+		require.Equal(t, learnt.Origin, got.Origin)
+	})
+}
