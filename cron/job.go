@@ -48,8 +48,28 @@ type Progress struct {
 	LastSlot   time.Time         `json:"last_slot,omitzero"`
 	LastReason string            `json:"last_reason,omitempty"`
 	Streak     int               `json:"streak,omitempty"`
+	// Retry is set while a run that did not reach its model is tried again.
+	Retry *Retry `json:"retry,omitempty"`
+	// Alert is what the people were told last of why the job can't run; it is not told twice.
+	Alert string `json:"alert,omitempty"`
+	// Undelivered is what went wrong when the newest output was delivered; empty when all went well.
+	Undelivered string `json:"undelivered,omitempty"`
+	// Watched is what the job's monitor saw last; it is the monitor's own.
+	Watched json.RawMessage `json:"watched,omitempty"`
 	// Broken says why the stored job can't be used; it has no slots until somebody mends it.
 	Broken string `json:"broken,omitempty"`
+}
+
+// Retry is a further try of a run before the job's next slot.
+type Retry struct {
+	At    time.Time `json:"at,omitzero"` // the job's Next while it waits; zero while it runs
+	After time.Time `json:"after"`       // the slot that comes behind it
+	Tries int       `json:"tries"`
+}
+
+// retrying reports whether Next is a further try and no slot of the schedule.
+func (j *Job) retrying() bool {
+	return j.Retry != nil && !j.Retry.At.IsZero() && j.Next.Equal(j.Retry.At)
 }
 
 // NewJob returns a job with its first slot, or an error when its plan can't be used.
@@ -70,7 +90,7 @@ func (j *Job) Replan(now time.Time, zone *time.Location) error {
 	if s.Kind == Once && j.Plan.Times == 0 {
 		j.Plan.Times = 1
 	}
-	j.Plan.Schedule, j.Broken = s, ""
+	j.Plan.Schedule, j.Broken, j.Retry = s, "", nil
 	j.Next, j.Done = j.first(now, zone)
 	return nil
 }

@@ -21,6 +21,10 @@ type lot struct {
 func (j *Job) lot(now time.Time, zone *time.Location) lot {
 	s := j.Plan.Schedule
 	l := lot{first: j.Next, last: j.Next, grace: minGrace}
+	if j.retrying() {
+		l.grace = maxGrace
+		return l
+	}
 	switch s.Kind {
 	case Once:
 		l.grace = OnceGrace

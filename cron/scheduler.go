@@ -24,12 +24,20 @@ const (
 	// minGrace and maxGrace bound half the period of a schedule, the time in which a late slot is still itself.
 	minGrace = 120 * time.Second
 	maxGrace = 2 * time.Hour
+	// lostEvery is how often runs are looked for whose work is gone (spec A5.1).
+	lostEvery = 300 * time.Second
 	// maxCounted bounds how many missed slots are counted one by one.
 	maxCounted = 10_000
 )
 
-// ErrTaken is what Claim returns when the slot has been claimed before: nothing of the work may be kept.
-var ErrTaken = errors.New("the slot is taken")
+var (
+	// ErrTaken is what Claim returns when the slot has been claimed before: nothing of the work may be kept.
+	ErrTaken = errors.New("the slot is taken")
+	// ErrBusy is what Claim returns when the run before it still goes on.
+	ErrBusy = errors.New("the run before it still went on")
+	// ErrFull is what Options.Start returns when no more runs may go on at once: the slot waits for the next Poke.
+	ErrFull = errors.New("as many jobs run as may")
+)
 
 // Start is the work of a slot. The function must run Claim in the transaction that makes the work durable, and keep
 // nothing when Claim fails. Once it is committed the slot is the caller's: it must call Scheduler.End exactly once, in
@@ -37,6 +45,7 @@ var ErrTaken = errors.New("the slot is taken")
 type Start struct {
 	Job   Job
 	Run   sessions.Run // its ID is set by Claim
+	Note  string       // of a manual run: what its author adds for this time
 	Claim func(tx sessions.Tx) (sessions.Run, error)
 }
 
@@ -50,17 +59,27 @@ type Options struct {
 	// Start begins the work of a slot and returns soon. An error other than ErrTaken leaves the slot unclaimed; it is tried
 	// again at the next look.
 	Start func(ctx context.Context, s Start) error
-	// Alive reports whether the work of a run that an earlier process has claimed still goes on.
+	// Missed, if set, is told of a one-shot job whose time has passed. It must run Claim, which gives the slot its end, in
+	// the transaction that keeps what it says about it.
+	Missed func(ctx context.Context, s Start) error
+	// Alive reports whether the work of a claimed run goes on, in this process or by what an earlier one has left. Lost, if
+	// set, is called for one whose work does not, and must end it; nil ends it as failed.
 	Alive func(run sessions.Run) bool
-	Now   func() time.Time
-	Log   zerolog.Logger
+	Lost  func(ctx context.Context, run sessions.Run) error
+	// Retry reports whether a run that did not reach its model is tried again before its job's next slot; nil: never.
+	Retry func() bool
+	// Looked is told when due slots have been looked for; nil: nobody is.
+	Looked func(at time.Time)
+	Now    func() time.Time
+	Log    zerolog.Logger
 }
 
 // Scheduler gives the slots of all jobs to their work, each once.
 type Scheduler struct {
-	o    Options
-	poke chan struct{}
-	mu   sync.Mutex // one look at a time
+	o     Options
+	poke  chan struct{}
+	mu    sync.Mutex // one look at a time
+	swept time.Time  // when lost runs were looked for
 }
 
 // New returns a scheduler; Run makes it work.
@@ -74,7 +93,10 @@ func New(o Options) *Scheduler {
 // Run works until ctx ends: it ends what an earlier process left, and then looks for due slots when the next one is due,
 // after Poke, and every half minute.
 func (s *Scheduler) Run(ctx context.Context) error {
-	if err := s.recover(ctx); err != nil {
+	if err := s.lost(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
 		return err
 	}
 	timer := time.NewTimer(0)
@@ -86,7 +108,15 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		case <-s.poke:
 		case <-timer.C:
 		}
+		if s.o.Now().Sub(s.swept) > lostEvery {
+			if err := s.lost(ctx); err != nil && ctx.Err() == nil {
+				s.o.Log.Error().Err(err).Msg("cron: runs that were cut off could not be looked for; it is tried again")
+			}
+		}
 		next, err := s.Look(ctx)
+		if err == nil && s.o.Looked != nil {
+			s.o.Looked(s.o.Now())
+		}
 		if err != nil && ctx.Err() == nil {
 			s.o.Log.Error().Err(err).Msg("cron: due jobs could not be looked for; it is tried again")
 		}
@@ -109,8 +139,9 @@ func (s *Scheduler) Poke() {
 	}
 }
 
-// recover ends the runs of an earlier process whose work does not go on.
-func (s *Scheduler) recover(ctx context.Context) error {
+// lost ends the claimed runs whose work does not go on.
+func (s *Scheduler) lost(ctx context.Context) error {
+	s.swept = s.o.Now()
 	var open []sessions.Run
 	err := s.o.Store.View(ctx, func(v sessions.View) (err error) {
 		open, err = v.Runs(sessions.RunQuery{State: sessions.RunClaimed, Limit: 1 << 30})
@@ -124,12 +155,21 @@ func (s *Scheduler) recover(ctx context.Context) error {
 			continue
 		}
 		s.o.Log.Warn().Str("job", string(run.Job)).Time("slot", run.Slot).Msg("cron: a run was cut off by a restart")
-		if err := s.End(ctx, run.ID, sessions.RunFailed, "a restart cut it off", nil); err != nil && !errors.Is(err, sessions.ErrConflict) {
+		end := s.o.Lost
+		if end == nil {
+			end = func(ctx context.Context, run sessions.Run) error {
+				return s.End(ctx, run.ID, sessions.RunFailed, CutOff, nil)
+			}
+		}
+		if err := end(ctx, run); err != nil && !errors.Is(err, sessions.ErrConflict) {
 			return err
 		}
 	}
 	return nil
 }
+
+// CutOff is why a run failed whose work a restart has ended.
+const CutOff = "a restart cut it off"
 
 // End gives a run its end, and notes it with its job. ErrConflict when it has one already.
 func (s *Scheduler) End(ctx context.Context, id sessions.RunID, state sessions.RunState, reason string, result json.RawMessage) error {
@@ -166,7 +206,83 @@ func (s *Scheduler) note(tx sessions.Tx, run sessions.Run) error {
 	case sessions.RunFailed:
 		job.Streak++
 	}
+	if job.Retry != nil && job.Retry.At.IsZero() {
+		job.Retry = nil // nothing was planned after it
+	}
 	return s.put(tx, &job)
+}
+
+// retryAfter is how long a run that did not reach its model waits to be tried again (spec A5.12).
+var retryAfter = []time.Duration{5 * time.Minute, 15 * time.Minute, 30 * time.Minute}
+
+// Again plans a run that did not reach its model once more, before it is ended in the same transaction. ok is false when
+// it is not to be: the job is a one-shot, it was tried often enough, its next slot comes first, or a person has run it.
+func (s *Scheduler) Again(tx sessions.Tx, run sessions.Run) (at time.Time, ok bool, err error) {
+	row, err := tx.Job(run.Job)
+	if err != nil {
+		return at, false, err
+	}
+	job, err := FromRow(row)
+	if err != nil || s.o.Retry == nil || !s.o.Retry() || run.Kind == sessions.RunManual || job.Plan.Schedule.Kind == Once {
+		return at, false, nil
+	}
+	tries := 0
+	if job.Retry != nil {
+		tries = job.Retry.Tries
+	}
+	if tries >= len(retryAfter) || job.Next.IsZero() {
+		return at, false, nil
+	}
+	at = s.o.Now().UTC().Add(retryAfter[tries]).Truncate(time.Second)
+	if !at.Before(job.Next) {
+		return at, false, nil
+	}
+	job.Retry = &Retry{At: at, After: job.Next, Tries: tries + 1}
+	job.Next = at
+	return at, true, s.put(tx, &job)
+}
+
+// Trigger begins a run of a job now, beside its plan, also of one that is paused or done. ErrBusy when one goes on.
+func (s *Scheduler) Trigger(ctx context.Context, id JobID, note string) (sessions.Run, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var row sessions.Job
+	err := s.o.Store.View(ctx, func(v sessions.View) (err error) {
+		row, err = v.Job(id)
+		return err
+	})
+	if err != nil {
+		return sessions.Run{}, err
+	}
+	job, err := FromRow(row)
+	if err != nil {
+		return sessions.Run{}, err
+	}
+	now := s.o.Now().UTC()
+	run := sessions.Run{Job: id, Slot: now.Truncate(time.Millisecond), Kind: sessions.RunManual, Began: now}
+	var claimed sessions.Run
+	err = s.o.Start(ctx, Start{Job: job, Run: run, Note: note, Claim: func(tx sessions.Tx) (sessions.Run, error) {
+		run := run
+		if err := free(tx, id); err != nil {
+			return run, err
+		}
+		ok, err := tx.ClaimRun(&run, time.Time{})
+		if err == nil {
+			err = taken(ok)
+		}
+		claimed = run
+		return run, err
+	}})
+	return claimed, err
+}
+
+// free returns ErrBusy when a run of the job goes on.
+func free(tx sessions.Tx, id JobID) error {
+	open, err := tx.Runs(sessions.RunQuery{Job: id, State: sessions.RunClaimed, Limit: 1})
+	if err == nil && len(open) > 0 {
+		err = ErrBusy
+	}
+	return err
 }
 
 func (s *Scheduler) put(tx sessions.Tx, job *Job) error {
@@ -185,6 +301,7 @@ func (s *Scheduler) Look(ctx context.Context) (next time.Time, err error) {
 	now := s.o.Now()
 	var failed []error
 	tried := map[JobID]bool{}
+	full := false
 	for ctx.Err() == nil {
 		var due []sessions.Job
 		err := s.o.Store.View(ctx, func(v sessions.View) (err error) {
@@ -201,7 +318,10 @@ func (s *Scheduler) Look(ctx context.Context) (next time.Time, err error) {
 			}
 			tried[row.ID] = true
 			fresh++
-			if err := s.due(ctx, row, now); err != nil {
+			err := s.due(ctx, row, now)
+			if errors.Is(err, ErrFull) {
+				full = true
+			} else if err != nil {
 				failed = append(failed, fmt.Errorf("job %s %q: %w", row.ID, row.Name, err))
 			}
 		}
@@ -213,8 +333,12 @@ func (s *Scheduler) Look(ctx context.Context) (next time.Time, err error) {
 		next, err = v.NextJob()
 		return err
 	})
-	if len(failed) > 0 && !next.After(now) {
+	switch {
+	case next.After(now):
+	case len(failed) > 0:
 		next = now.Add(time.Second) // what failed is tried again, but not in a hot loop
+	case full:
+		next = now.Add(longestSleep) // the end of a run pokes
 	}
 	return next, errors.Join(append(failed, err)...)
 }
@@ -228,36 +352,44 @@ func (s *Scheduler) due(ctx context.Context, row sessions.Job, now time.Time) er
 	zone := s.o.Zone()
 	lot := job.lot(now, zone)
 	run := sessions.Run{Job: job.ID, Slot: lot.last, Kind: kindOf(now.Sub(lot.last), lot.grace)}
-	switch late := now.Sub(lot.last); {
+	late := now.Sub(lot.last)
+	start := Start{Job: job}
+	start.Claim = func(tx sessions.Tx) (sessions.Run, error) { return s.claim(tx, job.ID, run, lot, now, zone) }
+	begin := s.o.Start
+	switch {
+	case job.retrying() && !now.Before(job.Retry.After):
+		run.Kind, run.State, run.Reason = sessions.RunRetry, sessions.RunSkipped, "the job's next time had come"
+		begin = s.justClaim
+	case job.retrying():
+		run.Kind = sessions.RunRetry
 	case job.Plan.Schedule.Kind == Once && late > OnceGrace:
 		run.State, run.Reason = sessions.RunMissed, fmt.Sprintf("nobody was there at %s", lot.last.Format(time.RFC3339))
+		if begin = s.o.Missed; begin == nil {
+			begin = s.justClaim
+		}
 	case late > lot.grace && !s.o.CatchUp():
 		run.State, run.Reason = sessions.RunSkipped, "it was missed, and cron.catch_up_missed is off"
-	default:
-		start := Start{Job: job, Run: run}
-		start.Claim = func(tx sessions.Tx) (sessions.Run, error) { return s.claim(tx, job.ID, run, lot, now, zone) }
-		err := s.o.Start(ctx, start)
-		if errors.Is(err, ErrTaken) {
-			return nil
-		}
-		if errors.Is(err, errBusy) {
-			run.State, run.Reason = sessions.RunSkipped, errBusy.Error()
-			break
-		}
-		return err
+		begin = s.justClaim
 	}
-	err = s.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
-		_, err := s.claim(tx, job.ID, run, lot, now, zone)
-		return err
-	})
+	start.Run = run
+	err = begin(ctx, start)
+	if errors.Is(err, ErrBusy) {
+		run.State, run.Reason = sessions.RunSkipped, ErrBusy.Error()
+		err = s.justClaim(ctx, start)
+	}
 	if errors.Is(err, ErrTaken) {
 		return nil
 	}
 	return err
 }
 
-// errBusy: the run before still goes on.
-var errBusy = errors.New("the run before it still went on")
+// justClaim gives a slot the end that it has from the beginning.
+func (s *Scheduler) justClaim(ctx context.Context, start Start) error {
+	return s.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
+		_, err := start.Claim(tx)
+		return err
+	})
+}
 
 // claim takes the newest due slot of a job, ends the older ones as missed, and moves the job on.
 func (s *Scheduler) claim(tx sessions.Tx, id JobID, run sessions.Run, lot lot, now time.Time, zone *time.Location) (sessions.Run, error) {
@@ -273,14 +405,12 @@ func (s *Scheduler) claim(tx sessions.Tx, id JobID, run sessions.Run, lot lot, n
 		return run, ErrTaken // changed meanwhile
 	}
 	if run.State == "" {
-		open, err := tx.Runs(sessions.RunQuery{Job: id, State: sessions.RunClaimed, Limit: 1})
-		if err != nil {
+		if err := free(tx, id); err != nil {
 			return run, err
 		}
-		if len(open) > 0 {
-			return run, errBusy
+		if !job.retrying() {
+			job.Started++
 		}
-		job.Started++
 	}
 	if lot.missed > 0 {
 		missed := sessions.Run{Job: id, Slot: lot.first, Until: lot.before, Slots: lot.missed, Kind: sessions.RunLate, State: sessions.RunMissed,
@@ -293,7 +423,14 @@ func (s *Scheduler) claim(tx sessions.Tx, id JobID, run sessions.Run, lot lot, n
 	if claimed, err := tx.ClaimRun(&run, time.Time{}); err != nil || !claimed {
 		return run, errors.Join(err, taken(claimed))
 	}
-	job.Next, job.Done = job.after(lot.last, now, zone)
+	if job.retrying() {
+		job.Next, job.Retry.At = job.Retry.After, time.Time{}
+		if run.State.Ended() && run.State != "" {
+			job.Retry = nil
+		}
+	} else {
+		job.Next, job.Done = job.after(lot.last, now, zone)
+	}
 	if run.State.Ended() && run.State != "" {
 		job.LastEnd, job.LastSlot, job.LastReason = run.State, run.Slot, run.Reason
 	}

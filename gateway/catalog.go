@@ -104,6 +104,10 @@ func (c *catalog) Names(ctx context.Context, origin sessions.Origin) []string {
 	if own, ok := cfg.PerPlatf[string(origin.Address.Platform)]; ok {
 		enabled = own
 	}
+	task, scheduled := c.g.task(origin.Address)
+	if scheduled {
+		enabled = firstSet(task.Toolsets, c.g.cfg().Cron.Toolsets, enabled)
+	}
 	if len(enabled) == 0 {
 		enabled = nil
 	}
@@ -116,13 +120,32 @@ func (c *catalog) Names(ctx context.Context, origin sessions.Origin) []string {
 			names = append(names, name)
 		}
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(cfg.Disabled, name) })
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return slices.Contains(cfg.Disabled, name) || scheduled && c.needsSomebody(name)
+	})
 	defs := c.registry.Definitions(ctx, names)
 	out := make([]string, len(defs))
 	for i, d := range defs {
 		out[i] = d.Name
 	}
 	return out
+}
+
+// needsSomebody reports whether a tool is not for a run of a job: nobody can be asked there, its output is delivered by
+// itself, and jobs that make jobs have to be allowed.
+func (c *catalog) needsSomebody(name string) bool {
+	spec, _ := c.registry.Spec(name)
+	return name == clarify.Name || spec.Toolset == "messaging" || name == "cronjob" && !c.g.cfg().Cron.AllowScheduling
+}
+
+// firstSet returns the first list that holds something.
+func firstSet(lists ...[]string) []string {
+	for _, list := range lists {
+		if len(list) > 0 {
+			return list
+		}
+	}
+	return nil
 }
 
 // Definitions implements turn.Catalog. What a set of names looks like changes only with the registry.

@@ -187,6 +187,9 @@ func (g *Gateway) origin(e platforms.Event) sessions.Origin {
 
 // dir is where a session's tools start.
 func (g *Gateway) dir(s sessions.Session) string {
+	if t, ok := g.task(s.Origin.Address); ok && t.Workdir != "" {
+		return t.Workdir
+	}
 	if dir, ok := g.env.Dir(string(s.ID)); ok {
 		return dir
 	}
@@ -200,6 +203,7 @@ func (g *Gateway) prompt(_ context.Context, s sessions.Session, names []string, 
 	if soul, err := os.ReadFile(filepath.Join(g.opt.Paths.Home, "SOUL.md")); err == nil && len(soul) < 64<<10 {
 		in.Identity = string(soul)
 	}
+	in.Scheduled = g.jobs.Is(s.Origin.Address)
 	if g.memory != nil {
 		in.Memory, in.User = g.memory.of(s.Origin).Snapshot()
 	}
@@ -217,6 +221,9 @@ func (g *Gateway) shown(at platforms.Address) config.DisplaySettings {
 
 // display is what a turn shows.
 func (g *Gateway) display(at platforms.Address, o sessions.Options) turn.Display {
+	if g.jobs.Is(at) {
+		return turn.Display{Live: "off", Progress: "off", ReplyTo: "off"}
+	}
 	cfg, d, p := g.cfg(), g.shown(at), g.platform(at.Platform)
 	out := turn.Display{
 		Streaming: d.Streaming, EditInterval: cfg.Streaming.EditInterval, EditThreshold: cfg.Streaming.Buffer, Cursor: cfg.Streaming.Cursor,
@@ -240,8 +247,21 @@ func (g *Gateway) display(at platforms.Address, o sessions.Options) turn.Display
 	return out
 }
 
-// settings are the parts of the configuration that a turn reads.
-func (g *Gateway) settings() turn.Settings {
+// settings are the parts of the configuration that a turn at a place reads.
+func (g *Gateway) settings(at platforms.Address) turn.Settings {
+	s := g.chatSettings()
+	if g.jobs.Is(at) { // nobody is there to be warned
+		s.IdleLimit, s.IdleWarning, s.StallNotice = g.cfg().Cron.Timeout, 0, 0
+		s.HideWarnings, s.CompactNotices, s.NudgeEvery = true, false, 0
+		if t, _ := g.task(at); t.Reasoning != "" {
+			s.Reasoning = t.Reasoning
+		}
+	}
+	return s
+}
+
+// chatSettings are those of a chat.
+func (g *Gateway) chatSettings() turn.Settings {
 	cfg := g.cfg()
 	limits := agent.DefaultLimits()
 	limits.MaxSteps = cfg.Agent.MaxTurns

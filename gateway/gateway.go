@@ -19,6 +19,7 @@ import (
 	"herald/gateway/config"
 	"herald/gateway/courier"
 	"herald/gateway/delivery"
+	"herald/gateway/jobs"
 	"herald/gateway/router"
 	"herald/gateway/turn"
 	"herald/locales"
@@ -85,6 +86,7 @@ type Gateway struct {
 	runner    *turn.Runner
 	commands  *command.Registry
 	router    *router.Router
+	jobs      *jobs.Jobs
 	admin     *admin.Server
 	mux       *http.ServeMux
 	listener  net.Listener
@@ -183,14 +185,15 @@ func (g *Gateway) listen() error {
 // buildCore wires delivery, turns, commands and the router.
 func (g *Gateway) buildCore() {
 	g.worker = delivery.New(delivery.Options{Store: g.store, Adapters: g.accounts, Texts: g.texts, Observer: g.metrics, Log: g.log, Now: g.now,
-		FreshFinal: func() time.Duration { return g.cfg().Streaming.FreshFinal }})
+		FreshFinal: func() time.Duration { return g.cfg().Streaming.FreshFinal }, Settled: g.settled})
+	g.jobs = g.newJobs()
 	journal := &turn.Journal{}
 	g.toolLog = &toolLog{path: filepath.Join(g.opt.Paths.Logs, "tool_calls.log"), clean: g.opt.Redactor.String, log: g.log}
 	g.bus = g.catalog.bus(journal)
 	g.runner = turn.NewRunner(turn.Services{
 		Store: g.store, Bus: g.bus, Catalog: g.catalog, Outbox: g.worker, Adapters: g.accounts, Texts: g.texts,
 		Model: g.models.get, Prompt: g.prompt, Display: g.display, Settings: g.settings, Origin: g.origin, Dir: g.dir,
-		Channel: g.channel, Reminder: g.reminder, ToolLog: g.toolLog.write,
+		Background: g.jobs, Channel: g.channel, Reminder: g.reminder, ToolLog: g.toolLog.write,
 		CacheSize: g.cfg().Agent.CacheSize, CacheIdle: g.cfg().Agent.CacheIdle,
 		Compacted: func(s sessions.ID) { g.catalog.files.Forget(string(s)) },
 		Allow:     func(tx sessions.Tx, s sessions.ID, kinds []string) error { return access.Allow(tx, s, kinds, g.now()) },
@@ -218,7 +221,12 @@ func (g *Gateway) buildCore() {
 			return sessions.KeyFor(sessions.SourceOf(g.opt.Profile, e), g.keyOptions())
 		},
 		Mode: g.busyMode, Ack: func() bool { return true }, // texts.Ack decides by platform
-		Freshness: func() time.Duration { return g.cfg().Agent.AutoContinue },
+		Freshness: func(at platforms.Address) time.Duration {
+			if g.jobs.Is(at) {
+				return 0 // nobody would write there again
+			}
+			return g.cfg().Agent.AutoContinue
+		},
 		MaxActive: func() int { return g.cfg().MaxConcurrentSessions },
 		MaxText:   func() int64 { return int64(g.cfg().Gateway.MaxMessage) },
 		Stranger:  g.stranger, QueueMax: g.cfg().Gateway.MaxPending, Log: g.log, Now: g.now,
@@ -262,6 +270,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	go g.keepHouse(run)
 	g.wg.Add(1)
 	go g.directory.keep(run)
+	g.wg.Add(1)
+	go g.runJobs(run)
 	g.watchConfig(run)
 	g.log.Info().Str("version", g.opt.Version).Str("home", g.opt.Paths.Home).Str("model", g.models.Current("").String()).
 		Str("because", g.models.reason()).Dur("took", g.now().Sub(g.started)).Msg("Herald is running")

@@ -33,8 +33,11 @@ func newMemories(g *Gateway, opt memory.Options) *memories {
 	return &memories{g: g, opt: opt, stores: map[string]*memory.Store{}}
 }
 
-// of returns the store of a conversation.
+// of returns the store of a conversation. A job has that of the chat it was made in; one that was made in none has its own.
 func (m *memories) of(o sessions.Origin) *memory.Store {
+	if t, ok := m.g.task(o.Address); ok && t.Origin != nil {
+		o = *t.Origin
+	}
 	dir := m.dir(o)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -143,6 +143,15 @@ func (m *models) Resolve(name string) (string, model.Info, error) {
 	return name, other.Info(), nil
 }
 
+// usable reports why a model can't be opened; "" is the configured one, which is open.
+func (m *models) usable(name string) error {
+	if name == "" {
+		return nil
+	}
+	_, _, err := m.Resolve(name)
+	return err
+}
+
 // Current implements command.Models.
 func (m *models) Current(override string) model.Info {
 	current, err := m.get(override)

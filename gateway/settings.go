@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -51,6 +52,9 @@ func footerOf(c config.Footer) []string {
 // channel is what the operator has set for a chat or thread: the exact place first, then the thread, then the chat, then
 // the channel that a thread hangs in.
 func (g *Gateway) channel(at platforms.Address, parent platforms.ChatID) turn.Channel {
+	if t, ok := g.task(at); ok {
+		return turn.Channel{Model: cmp.Or(t.Model, g.cfg().Cron.Model)}
+	}
 	p := g.platform(at.Platform)
 	var out turn.Channel
 	for _, id := range places(at, parent) {

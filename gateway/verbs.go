@@ -178,7 +178,7 @@ func (g *Gateway) compose(at platforms.Address, args SendArgs) (text string, row
 	if adapter, ok := g.accounts.Adapter(at.AccountOf()); ok {
 		traits = adapter.Traits()
 	}
-	media := g.settings().Media
+	media := g.chatSettings().Media
 	media.Resolve = nil // whoever asks for it names files of this machine
 	text, files, refused := media.Attach(context.Background(), "", text, at.Platform, traits, g.now())
 	if text = strings.TrimSpace(text); text != "" {

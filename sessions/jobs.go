@@ -100,6 +100,8 @@ type JobsTx interface {
 	ClaimRun(r *Run, next time.Time) (claimed bool, err error)
 	// EndRun gives a claimed run its end; ErrConflict when it has one.
 	EndRun(id RunID, state RunState, reason string, result json.RawMessage, now time.Time) error
+	// SetRunResult replaces the result of a run; ErrNotFound.
+	SetRunResult(id RunID, result json.RawMessage) error
 	// TrimRuns deletes ended runs of a job but the newest keep of them and returns how many.
 	TrimRuns(id JobID, keep int) (int, error)
 }

@@ -133,6 +133,8 @@ type Tx interface {
 	// SwitchSession makes an existing session the key's current one. expected, when set, must be the
 	// current one, else ErrConflict. Options.Model is cleared.
 	SwitchSession(key Key, to, expected ID, now time.Time) (Session, error)
+	// EndSession ends the key's current session, if there is one, and forgets the key with its options.
+	EndSession(key Key, reason string, now time.Time) error
 	// SetOptions replaces the options of a key.
 	SetOptions(key Key, o Options) error
 	// SetTitle names a session; ErrConflict when another one has the title.

@@ -23,6 +23,8 @@ type PromptInput struct {
 	// Memory and User are rendered blocks of the memory tool, empty when it is off.
 	Memory, User string
 	Dir          string
+	// Scheduled says that nobody is there: the session is a run of a scheduled job.
+	Scheduled bool
 	// HidePeople leaves out names and ids (privacy.redact_pii).
 	HidePeople bool
 }
@@ -87,8 +89,14 @@ func Prompt(in PromptInput) string {
 	return b.String()
 }
 
+// scheduled tells the model that it is alone.
+const scheduled = "You run as a scheduled job (cron): nobody is there to talk to or to be asked. Do what the message says. Your last answer is delivered by itself to where the job's output goes: write only what its readers need, and do not send it yourself. When there is nothing new that is worth their attention, answer with [SILENT] and nothing else. Do not make further scheduled jobs."
+
 // place tells the model where it speaks.
 func place(in PromptInput) string {
+	if in.Scheduled {
+		return scheduled + " Write Markdown." + below(in)
+	}
 	o := in.Session.Origin
 	var b strings.Builder
 	fmt.Fprintf(&b, "You are talking on %s", o.Address.Platform)
@@ -111,10 +119,16 @@ func place(in PromptInput) string {
 		b.WriteString(" Several people talk here; each message begins with the name of its sender.")
 	}
 	b.WriteString(" Write Markdown; it is shown in the platform's own form.")
-	if in.Dir != "" && len(in.Tools) > 0 {
-		fmt.Fprintf(&b, " Relative paths are below %s.", in.Dir)
-	}
+	b.WriteString(below(in))
 	return b.String()
+}
+
+// below tells where relative paths are.
+func below(in PromptInput) string {
+	if in.Dir == "" || len(in.Tools) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" Relative paths are below %s.", in.Dir)
 }
 
 func offsetText(seconds int) string {

@@ -18,6 +18,7 @@ type Config struct {
 	Terminal    Terminal    `yaml:"terminal" doc:"where and how commands run" reload:"restart"`
 	Processes   Processes   `yaml:"processes" doc:"background processes of conversations" reload:"restart"`
 	Delegation  Delegation  `yaml:"delegation" doc:"subagents"`
+	Cron        Cron        `yaml:"cron" doc:"scheduled jobs"`
 	Checkpoints Checkpoints `yaml:"checkpoints" doc:"pictures of the agent's directories, for /rollback" reload:"restart"`
 	Tools       Tools       `yaml:"tools" doc:"which tools the agent has, and their limits" reload:"session"`
 	Security    Security    `yaml:"security" doc:"guards"`
@@ -39,6 +40,9 @@ type Config struct {
 
 	// CommandAllowlist is written by "always" as well.
 	CommandAllowlist []string `yaml:"command_allowlist" check:"text" doc:"dangers that need no approval: their names, as /approvals shows them, or whole commands"`
+
+	// Timezone is whose clock schedules are read on.
+	Timezone string `yaml:"timezone" check:"zone" doc:"time zone of schedules and times that name none, such as Europe/Berlin; unset: the machine's"`
 
 	FilterSilence bool `yaml:"filter_silence_narration" default:"true" doc:"answers that only narrate silence get the same notice as empty ones; false: they are shown"`
 

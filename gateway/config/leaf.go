@@ -242,6 +242,10 @@ func check(name, s string) (string, error) {
 			return "", badValue{"an absolute path, or one that begins with ~/"}
 		}
 		return filepath.Clean(s), nil
+	case "zone":
+		if _, err := time.LoadLocation(s); err != nil || strings.EqualFold(s, "local") {
+			return "", badValue{"a name of the time zone database such as Europe/Berlin or UTC"}
+		}
 	case "regexp":
 		if _, err := regexp.Compile("(?i)" + s); err != nil || strings.ContainsRune(s, 0) {
 			return "", badValue{"regular expressions in Go's syntax (RE2)"}

@@ -105,9 +105,9 @@ type Options struct {
 	Key func(e platforms.Event) sessions.Key
 	// Mode returns the busy mode of a chat that has chosen o.
 	Mode func(at platforms.Address, o sessions.Options) turn.Mode
-	// Ack tells whether acks are shown; Freshness how old a crashed turn may be to go on at once.
+	// Ack tells whether acks are shown; Freshness how old a crashed turn of a place may be to go on at once, 0 for any age.
 	Ack       func() bool
-	Freshness func() time.Duration
+	Freshness func(at platforms.Address) time.Duration
 	// MaxActive bounds the turns that run at once, 0 for no bound.
 	MaxActive func() int
 	// Stranger answers an unknown person's DM (pairing); nil says nothing.
@@ -330,9 +330,8 @@ func (r *Router) Recover(ctx context.Context) error {
 			claimed[item.Turn] = append(claimed[item.Turn], item)
 		}
 	}
-	freshness := r.opt.Freshness()
 	for _, t := range turns {
-		if freshness > 0 && r.opt.Now().Sub(t.Began) > freshness {
+		if freshness := r.opt.Freshness(t.Address); freshness > 0 && r.opt.Now().Sub(t.Began) > freshness {
 			r.mu.Lock()
 			r.stale[t.Key] = append(r.stale[t.Key], t)
 			r.mu.Unlock()

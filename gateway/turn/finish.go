@@ -21,17 +21,25 @@ func (run *Run) finish(outcome agent.Outcome) {
 	run.endStream()
 	run.endBubble()
 	rows := []*sessions.Message{row}
-	out, undelivered := run.finalRows(mediaWait, run.shown(outcome, row))
-	if undelivered != nil {
-		rows = append(rows, undelivered)
+	var out []*sessions.OutboxRow
+	over := run.handOver(End{State: sessions.TurnDone, Text: row.Content, Exhausted: outcome.Exhausted || outcome.Looped != ""})
+	if over == nil {
+		var undelivered *sessions.Message
+		out, undelivered = run.finalRows(mediaWait, run.shown(outcome, row))
+		if undelivered != nil {
+			rows = append(rows, undelivered)
+		}
+		if len(out) == 0 {
+			out = append(out, run.row(sessions.OutFinal, s.Texts.Silent(run.address())))
+		}
 	}
-	if len(out) == 0 {
-		out = append(out, run.row(sessions.OutFinal, s.Texts.Silent(run.address())))
-	}
-	err := run.conclude(sessions.TurnDone, "", rows, out)
+	err := run.conclude(sessions.TurnDone, "", rows, out, over)
 	if err != nil {
 		run.fail(err)
 		return
+	}
+	if over != nil {
+		return // nobody talks on in its session
 	}
 	kept := outcome.Rows
 	for _, row := range rows {
@@ -44,8 +52,9 @@ func (run *Run) finish(outcome agent.Outcome) {
 	}
 }
 
-// conclude is the last transaction of a turn.
-func (run *Run) conclude(state sessions.TurnState, reason string, rows []*sessions.Message, out []*sessions.OutboxRow) error {
+// conclude is the last transaction of a turn. over, if set, is what Background does in it.
+func (run *Run) conclude(state sessions.TurnState, reason string, rows []*sessions.Message, out []*sessions.OutboxRow,
+	over func(tx sessions.Tx) ([]*sessions.OutboxRow, error)) error {
 	s := run.r.s
 	run.mu.Lock()
 	used := run.used
@@ -64,7 +73,11 @@ func (run *Run) conclude(state sessions.TurnState, reason string, rows []*sessio
 		}
 		ended = true
 		var err error
-		edits, err = run.close(tx, state, reason, used, run.claimed)
+		if edits, err = run.close(tx, state, reason, used, run.claimed); err != nil || over == nil {
+			return err
+		}
+		more, err := over(tx)
+		edits = append(edits, more...)
 		return err
 	})
 	if err != nil {
@@ -127,9 +140,13 @@ func (run *Run) fail(err error) {
 	}
 	s.Log.Error().Int64("turn", int64(run.turn.ID)).Str("session", string(run.session.ID)).Err(err).Msg("a turn failed")
 	out := []*sessions.OutboxRow{run.row(sessions.OutFinal, text)}
+	over := run.handOver(run.failure(err, s.Redact(reason)))
+	if over != nil {
+		out = nil
+	}
 	wait := 100 * time.Millisecond
 	for {
-		cerr := run.conclude(sessions.TurnFailed, s.Redact(reason), nil, out)
+		cerr := run.conclude(sessions.TurnFailed, s.Redact(reason), nil, out, over)
 		if cerr == nil {
 			return
 		}
@@ -185,7 +202,8 @@ func (run *Run) Stop(tx sessions.Tx, state sessions.TurnState, reason string) (r
 			return nil, false, err
 		}
 	}
-	if strings.TrimSpace(partial) != "" {
+	over := run.handOver(End{State: state, Reason: reason})
+	if over == nil && strings.TrimSpace(partial) != "" {
 		row := &sessions.Message{Session: run.session.ID, Turn: run.turn.ID, Role: sessions.Assistant, Kind: sessions.KindPartial,
 			Content: partial, Active: true, At: run.r.s.Now()}
 		if err := tx.Append(row); err != nil {
@@ -201,6 +219,10 @@ func (run *Run) Stop(tx sessions.Tx, state sessions.TurnState, reason string) (r
 		}
 	}
 	edits, err := run.close(tx, state, reason, used, idsOf(items))
+	if err != nil || over == nil {
+		return append(edits, rows...), true, err
+	}
+	rows, err = over(tx)
 	return append(edits, rows...), true, err
 }
 

@@ -51,6 +51,12 @@ func takeMedia(text string) (string, []media) {
 	return strings.TrimSpace(collapse.ReplaceAllString(text, "\n\n")), found
 }
 
+// StripMedia returns a text without its MEDIA tags.
+func StripMedia(text string) string {
+	text, _ = takeMedia(text)
+	return text
+}
+
 var collapse = regexp.MustCompile(`\n{3,}`)
 
 // stripMedia removes MEDIA tags from a growing text, a half-written one at its end included: paths are

@@ -129,7 +129,7 @@ type Run struct {
 // tells how many messages wait behind it. An error means that nothing was claimed.
 func (r *Runner) Begin(ctx context.Context, key sessions.Key, items []sessions.InboxItem, waiting func() int, done func(*Run)) (*Run, error) {
 	newest := items[len(items)-1]
-	run := r.newRun(waiting)
+	run := r.newRun(newest.Event.Address, waiting)
 	run.turn = sessions.Turn{Key: key, State: sessions.TurnRunning, Attempts: 1, Address: newest.Event.Address,
 		ReplyTo: messageID(newest.Event), Began: r.s.Now()}
 	run.origin = r.s.Origin(newest.Event)
@@ -209,15 +209,18 @@ func (run *Run) appendRows(tx sessions.Tx, rows []*sessions.Message) error {
 // Resume goes on with a turn that a crashed process left running. It adds one attempt; when that is more
 // than Settings.MaxAttempts the turn is parked with a notice and Resume returns a nil Run.
 func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.InboxItem, waiting func() int, done func(*Run)) (*Run, error) {
-	run := r.newRun(waiting)
+	run := r.newRun(t.Address, waiting)
 	run.turn, run.resumed = t, true
 	if len(items) > 0 {
 		run.origin = r.s.Origin(items[len(items)-1].Event)
 	}
 	limit := max(1, run.set.MaxAttempts)
 	parked := false
-	var notice *sessions.OutboxRow
-	var edits []*sessions.OutboxRow
+	var notices, edits []*sessions.OutboxRow
+	var over func(tx sessions.Tx) ([]*sessions.OutboxRow, error)
+	if t.Attempts >= limit {
+		over = run.handOver(End{State: sessions.TurnParked, Reason: crashedTooOften})
+	}
 	prepared := false
 	err := r.s.Store.Update(ctx, sessions.EdgeTurnResume, func(tx sessions.Tx) error {
 		n, err := tx.RetryTurn(t.ID)
@@ -233,17 +236,8 @@ func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.I
 		}
 		if n > limit {
 			parked = true
-			notice = run.row(sessions.OutFinal, r.s.Texts.Parked(t.Address, n-1))
-			if err := tx.PutOutbox(notice); err != nil {
-				return err
-			}
-			if err := tx.SetInbox(sessions.InboxDone, t.ID, "parked", idsOf(items)...); err != nil {
-				return err
-			}
-			if edits, err = run.voidApprovals(tx); err != nil {
-				return err
-			}
-			return tx.SetTurn(t.ID, sessions.TurnParked, "crashed too often", r.s.Now())
+			notices, edits, err = run.park(tx, n, items, over)
+			return err
 		}
 		route, err := tx.Route(t.Key)
 		if err != nil {
@@ -272,7 +266,7 @@ func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.I
 		return nil, fmt.Errorf("resume turn %d: %w", t.ID, err)
 	}
 	if parked {
-		r.s.Outbox.Take(append(edits, notice)...)
+		r.s.Outbox.Take(append(edits, notices...)...)
 		r.s.Log.Error().Int64("turn", int64(t.ID)).Int("attempts", run.turn.Attempts-1).Msg("a turn crashed too often and was parked")
 		r.ended(run, sessions.TurnParked)
 		return nil, nil
@@ -295,9 +289,33 @@ func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.I
 	return run, nil
 }
 
-func (r *Runner) newRun(waiting func() int) *Run {
+// crashedTooOften is why a turn is parked.
+const crashedTooOften = "crashed too often"
+
+// park ends a turn that no process got through, in the transaction of its resumption.
+func (run *Run) park(tx sessions.Tx, attempts int, items []sessions.InboxItem, over func(tx sessions.Tx) ([]*sessions.OutboxRow, error)) (notices, edits []*sessions.OutboxRow, err error) {
+	s, t := run.r.s, run.turn
+	if over != nil {
+		notices, err = over(tx)
+	} else {
+		notices = []*sessions.OutboxRow{run.row(sessions.OutFinal, s.Texts.Parked(t.Address, attempts-1))}
+		err = tx.PutOutbox(notices...)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := tx.SetInbox(sessions.InboxDone, t.ID, "parked", idsOf(items)...); err != nil {
+		return nil, nil, err
+	}
+	if edits, err = run.voidApprovals(tx); err != nil {
+		return nil, nil, err
+	}
+	return notices, edits, tx.SetTurn(t.ID, sessions.TurnParked, crashedTooOften, s.Now())
+}
+
+func (r *Runner) newRun(at platforms.Address, waiting func() int) *Run {
 	run := &Run{r: r, done: make(chan struct{}), results: map[string]sessions.Message{}, begun: map[string]bool{}, opened: map[string]bool{},
-		answers: map[string]string{}, waiting: waiting, phase: PhasePreparing, alive: r.s.Now(), set: r.s.Settings()}
+		answers: map[string]string{}, waiting: waiting, phase: PhasePreparing, alive: r.s.Now(), set: r.s.Settings(at)}
 	run.ctx, run.cancel = context.WithCancelCause(context.Background())
 	return run
 }
@@ -407,10 +425,14 @@ func (run *Run) caller() tools.Caller {
 	if o.UserAlt != "" {
 		user = o.UserAlt
 	}
+	source := "model"
+	if run.background() {
+		source = string(run.turn.Address.Platform)
+	}
 	return tools.Caller{
 		Profile: run.r.s.Profile, Session: string(run.session.ID), Key: string(run.turn.Key), Turn: int64(run.turn.ID),
 		Platform: string(run.turn.Address.Platform), Account: string(run.turn.Address.Account), Chat: string(run.turn.Address.Chat),
-		Thread: string(run.turn.Address.Thread), User: string(user), Source: "model", Tools: run.session.Tools,
+		Thread: string(run.turn.Address.Thread), User: string(user), Source: source, Tools: run.session.Tools,
 		Dir: run.r.s.Dir(run.session),
 	}
 }

@@ -152,7 +152,9 @@ type Services struct {
 	Prompt func(ctx context.Context, s sessions.Session, names []string, m model.Info) string
 	// Display and Settings read the configuration.
 	Display  func(at platforms.Address, o sessions.Options) Display
-	Settings func() Settings
+	Settings func(at platforms.Address) Settings
+	// Background takes the turns that no chat waits for; nil: there are none.
+	Background Background
 	// Origin says where a session of an event comes from.
 	Origin func(e platforms.Event) sessions.Origin
 	// Channel returns what is set for a place and the channel that it hangs in; nil: nothing is anywhere.

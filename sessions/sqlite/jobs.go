@@ -172,6 +172,21 @@ func (t *tx) EndRun(id sessions.RunID, state sessions.RunState, reason string, r
 	return nil
 }
 
+// SetRunResult replaces the result of a run.
+func (t *tx) SetRunResult(id sessions.RunID, result json.RawMessage) error {
+	if !json.Valid(result) {
+		return fmt.Errorf("result of run %d: it is no JSON: %.60q", id, result)
+	}
+	_, changed, err := t.c.exec("UPDATE runs SET result = ? WHERE id = ?", string(result), int64(id))
+	if err == nil && changed == 0 {
+		err = sessions.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("result of run %d: %w", id, err)
+	}
+	return nil
+}
+
 // TrimRuns deletes all but the newest ended runs of a job.
 func (t *tx) TrimRuns(id sessions.JobID, keep int) (int, error) {
 	_, deleted, err := t.c.exec(`DELETE FROM runs WHERE job = ? AND state <> 'claimed' AND id NOT IN

@@ -210,6 +210,24 @@ func (t *tx) endSession(id sessions.ID, reason string, now time.Time) error {
 	return nil
 }
 
+// EndSession ends the key's current session and forgets the key.
+func (t *tx) EndSession(key sessions.Key, reason string, now time.Time) error {
+	route, err := t.Route(key)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.endSession(route.Session, reason, now); err != nil {
+		return err
+	}
+	if _, _, err := t.c.exec("DELETE FROM routes WHERE key = ?", string(key)); err != nil {
+		return fmt.Errorf("end the session of %s: %w", key, err)
+	}
+	return nil
+}
+
 // makeCurrent adds a session and routes the key to it.
 func (t *tx) makeCurrent(o sessions.Options, key sessions.Key, origin sessions.Origin, now time.Time) (sessions.Session, error) {
 	originJSON, err := encode(origin)

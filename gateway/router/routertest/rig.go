@@ -91,7 +91,7 @@ func (r *Rig) Open() {
 		Model:    func(string) (model.Model, error) { return r.Model, nil },
 		Prompt:   func(context.Context, sessions.Session, []string, model.Info) string { return "You are a test." },
 		Display:  func(platforms.Address, sessions.Options) turn.Display { return turn.Display{} },
-		Settings: func() turn.Settings { return settings },
+		Settings: func(platforms.Address) turn.Settings { return settings },
 		Origin:   origin, Dir: func(sessions.Session) string { return "/" }, Redact: func(s string) string { return s }, Log: zerolog.Nop(),
 	})
 	journal.Runner = r.Runner
@@ -107,7 +107,7 @@ func (r *Rig) Open() {
 			}
 			return turn.Queue
 		},
-		Ack: func() bool { return true }, Freshness: func() time.Duration { return time.Hour }, Log: zerolog.Nop(),
+		Ack: func() bool { return true }, Freshness: func(platforms.Address) time.Duration { return time.Hour }, Log: zerolog.Nop(),
 	}
 	if r.opt.Tune != nil {
 		r.opt.Tune(&opt)

@@ -1,0 +1,100 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"herald/cron"
+)
+
+// maxSkill bounds the text of a skill, in bytes.
+const maxSkill = 256 << 10
+
+// prompt writes what the agent is asked in a run. An error keeps the run from beginning.
+func (j *Jobs) prompt(s cron.Start, t cron.Task, found findings) (string, error) {
+	var skills, earlier []block
+	for _, name := range t.Skills {
+		text, err := j.skill(name)
+		if err != nil {
+			return "", err
+		}
+		skills = append(skills, block{name, text})
+	}
+	outputs := cron.Outputs{Home: j.o.Home}
+	for _, ref := range t.ContextFrom {
+		id := cron.JobID(ref)
+		if ref == cron.Self {
+			id = s.Job.ID
+		}
+		text, ok, err := outputs.Newest(id)
+		if err != nil {
+			j.o.Log.Warn().Err(err).Str("job", string(s.Job.ID)).Str("source", s.Job.Source).Msg("cron: the output of another job is left out")
+		}
+		if ok {
+			earlier = append(earlier, block{string(id), text})
+		}
+	}
+	return assemble(skills, earlier, found, t.Prompt, s.Note), nil
+}
+
+// Check reports what a task names that is not in the home, as a *cron.TaskError.
+func (j *Jobs) Check(_ context.Context, t cron.Task) error {
+	for _, name := range t.Skills {
+		if _, err := j.skill(name); err != nil {
+			return &cron.TaskError{Field: "skills", Value: name, Reason: err.Error()}
+		}
+	}
+	if t.Workdir != "" {
+		if info, err := os.Stat(t.Workdir); err != nil || !info.IsDir() {
+			return &cron.TaskError{Field: "workdir", Value: t.Workdir, Reason: "it is no directory that exists"}
+		}
+	}
+	return nil
+}
+
+// skill reads a skill of the home: skills/<name>/SKILL.md, or skills/<name>.md. What describes it to others is left out.
+func (j *Jobs) skill(name string) (string, error) {
+	if err := cron.PathComponent(name); err != nil {
+		return "", fmt.Errorf("skill: %w", err)
+	}
+	for _, path := range []string{filepath.Join(name, "SKILL.md"), name + ".md"} {
+		data, err := readBelow(j.o.SkillsDir, path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return "", fmt.Errorf("skill %q: %w", name, err)
+		case len(data) > maxSkill:
+			return "", fmt.Errorf("skill %q: it has more than %d bytes", name, maxSkill)
+		}
+		return body(string(data)), nil
+	}
+	return "", fmt.Errorf("skill %q: there is no %s", name, filepath.Join(j.o.SkillsDir, name, "SKILL.md"))
+}
+
+// readBelow reads a file of a directory, without following a link out of it.
+func readBelow(dir, path string) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // only read
+	return root.ReadFile(path)
+}
+
+// body is a skill without its front matter.
+func body(text string) string {
+	rest, ok := strings.CutPrefix(text, "---\n")
+	if !ok {
+		return strings.TrimSpace(text)
+	}
+	if _, after, found := strings.Cut(rest, "\n---\n"); found {
+		return strings.TrimSpace(after)
+	}
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,142 @@
+package jobs
+
+import (
+	"encoding/json"
+	"errors"
+
+	"herald/cron"
+	"herald/gateway/delivery"
+	"herald/platforms"
+	"herald/sessions"
+)
+
+// Settled follows up on a message of a brief that the platform has answered for, in the transaction of the receipt: what
+// became of it is noted with the run, the further messages are queued, and a first message that has arrived becomes part
+// of conversations. thread is the one that was opened for it.
+func (j *Jobs) Settled(tx sessions.Tx, row sessions.OutboxRow, thread platforms.ThreadID) ([]*sessions.OutboxRow, error) {
+	value, err := tx.Value(delivery.SpaceBrief, delivery.BriefName(row.ID))
+	if errors.Is(err, sessions.ErrNotFound) {
+		return nil, nil // settled before
+	}
+	if err != nil {
+		return nil, err
+	}
+	var b Brief
+	if err := json.Unmarshal(value.Data, &b); err != nil {
+		return nil, err
+	}
+	var rows []*sessions.OutboxRow
+	var kinds []string
+	if b.First {
+		if rows, err = j.further(tx, row, b, thread); err != nil {
+			return nil, err
+		}
+		if row.State == sessions.OutSent {
+			if kinds, err = j.mirror(tx, row, b, thread); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := j.noteDelivery(tx, row, b, rows, kinds); err != nil {
+		return nil, err
+	}
+	if row.State == sessions.OutUnknown {
+		return rows, nil // a person may send it again: then it is settled once more
+	}
+	return rows, tx.SetValue(delivery.SpaceBrief, delivery.BriefName(row.ID), nil, j.o.Now())
+}
+
+// further queues the messages behind the first one, into its thread where one was opened. When the first could not be
+// sent they are not tried: they would be the end of something without a beginning.
+func (j *Jobs) further(tx sessions.Tx, row sessions.OutboxRow, b Brief, thread platforms.ThreadID) ([]*sessions.OutboxRow, error) {
+	if row.State == sessions.OutFailed {
+		return nil, nil
+	}
+	at := row.Message.Address
+	if row.Message.Thread != "" && thread != "" {
+		at.Thread = thread
+	}
+	var rows []*sessions.OutboxRow
+	for _, m := range b.More {
+		m.Address = at
+		next := &sessions.OutboxRow{Kind: sessions.OutBrief, Message: m}
+		if err := j.put(tx, next, Brief{Job: b.Job, Name: b.Name, Run: b.Run, Target: b.Target}); err != nil {
+			return nil, err
+		}
+		rows = append(rows, next)
+	}
+	return rows, nil
+}
+
+// noteDelivery writes what became of a message into its run and its job. A run that was trimmed meanwhile is let go.
+func (j *Jobs) noteDelivery(tx sessions.Tx, row sessions.OutboxRow, b Brief, more []*sessions.OutboxRow, mirrored []string) error {
+	run, err := tx.Run(b.Run)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	result := ReadResult(run)
+	if b.Target < 0 || b.Target >= len(result.Deliveries) {
+		return nil
+	}
+	d := &result.Deliveries[b.Target]
+	for _, next := range more {
+		d.Rows = append(d.Rows, next.ID)
+	}
+	d.Mirrored = append(d.Mirrored, mirrored...)
+	if worse(row.State, d.State) || b.First && len(more) == 0 {
+		d.State = row.State
+		d.Error = ""
+		if row.State != sessions.OutSent {
+			d.Error = j.o.Redact(row.Error)
+		}
+	}
+	if !b.First && len(d.Rows) > 0 && row.ID == d.Rows[len(d.Rows)-1] && d.State == sessions.OutPending {
+		d.State = row.State // the last of them, and none before went wrong
+	}
+	data, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	if err := tx.SetRunResult(run.ID, data); err != nil {
+		return err
+	}
+	if j.o.Metrics != nil {
+		j.o.Metrics.Delivered(row.Message.Address.Platform, row.State)
+		for _, kind := range mirrored {
+			j.o.Metrics.Mirrored(kind)
+		}
+	}
+	if row.State == sessions.OutSent {
+		return nil
+	}
+	return j.undelivered(tx, b.Job, placeText(row.Message.Address)+": "+string(row.State)+": "+oneLine(j.o.Redact(row.Error)))
+}
+
+// worse reports whether a state is a worse end than another.
+func worse(a, b sessions.OutboxState) bool {
+	rank := map[sessions.OutboxState]int{sessions.OutUnknown: 1, sessions.OutFailed: 2}
+	return rank[a] > rank[b]
+}
+
+// undelivered notes with a job that its newest output did not arrive.
+func (j *Jobs) undelivered(tx sessions.Tx, id cron.JobID, why string) error {
+	row, err := tx.Job(id)
+	if errors.Is(err, sessions.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	job, err := cron.FromRow(row)
+	if err != nil {
+		return nil // put aside, with its reason
+	}
+	job.Undelivered = why
+	if row, err = job.Row(); err != nil {
+		return err
+	}
+	return tx.PutJob(row)
+}
