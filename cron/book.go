@@ -24,6 +24,9 @@ type By struct {
 	Source string
 	// Origin is the chat in which it is made; nil outside of one.
 	Origin *sessions.Origin
+	// With is done in the transaction that keeps the job, so that what asked for it is never taken up twice; an error of it
+	// keeps nothing and is returned as it is. Nil: nothing.
+	With func(tx sessions.Tx, j Job) error
 }
 
 // BookOptions are what a Book works with.
@@ -118,8 +121,17 @@ func (b *Book) Create(ctx context.Context, c Change, by By) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	if err := b.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return tx.PutJob(row) }); err != nil {
-		return Job{}, fmt.Errorf("keep the job: %w", err)
+	err = b.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
+		if err := tx.PutJob(row); err != nil {
+			return fmt.Errorf("keep the job: %w", err)
+		}
+		if by.With == nil {
+			return nil
+		}
+		return by.With(tx, j)
+	})
+	if err != nil {
+		return Job{}, err
 	}
 	b.o.Changed()
 	return j, nil

@@ -110,10 +110,14 @@ func (t Task) Validate() error {
 			return wrong("context_from", ref, "it is no job's id (12 characters of 0-9 and a-f) and not %q", Self)
 		}
 	}
-	for _, field := range []struct{ name, value string }{{"deliver", t.Deliver}, {"failure_deliver", t.FailureDeliver}} {
-		if _, err := ParseDeliver(field.value); err != nil {
-			return wrong(field.name, field.value, "%v", err)
-		}
+	if err := ScanPrompt(t.Prompt); err != nil {
+		return wrong("prompt", "", "%v", err)
+	}
+	if _, err := ParseDeliver(t.Deliver); err != nil {
+		return wrong("deliver", t.Deliver, "%v", err)
+	}
+	if _, err := ParseDeliver(t.FailureDeliver); err != nil {
+		return wrong("failure_deliver", t.FailureDeliver, "%v", err)
 	}
 	if t.Workdir != "" && !strings.HasPrefix(t.Workdir, "/") {
 		return wrong("workdir", t.Workdir, "it must be an absolute path")

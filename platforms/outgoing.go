@@ -57,8 +57,8 @@ type Outgoing struct {
 	// Interim marks a message that a later edit will complete (a streamed preview, a progress bubble).
 	Interim bool `json:"interim,omitempty"`
 	// Thread, when set, is the name of a thread to open for this message, so that replies to it have a place of their
-	// own. It has no effect where Address has a thread or the place has none to open. A thread that can't be opened never
-	// fails the message: it goes out flat.
+	// own. It has no effect where Address has a thread (delivery takes one that is gone off, so that a new one opens) or the
+	// place has none to open. A thread that can't be opened never fails the message: it goes out flat.
 	Thread string `json:"thread,omitempty"`
 	// Progress marks a bubble about the work itself (tool calls, heartbeat) and not an answer, so that a
 	// surface may show it lighter.

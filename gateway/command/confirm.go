@@ -83,22 +83,41 @@ func (q *Request) sureName(command string) string {
 	return string(q.Item.Event.Address.Platform) + "/" + string(userOf(q.Item)) + "/" + command
 }
 
-// askConfirm asks, and keeps what was asked about. Where there are no buttons the command is typed again.
+// question is what a person is asked before a command does its work.
+type question struct {
+	text string
+	yes  string // what says at the command's end that it is meant
+	// args are what the command is run with once it is confirmed.
+	args string
+	// harmless: nothing is lost by a yes.
+	harmless bool
+}
+
+// askConfirm asks whether a command that loses something is meant.
 func (q *Request) askConfirm(ctx context.Context, text string) error {
+	return q.askFirst(ctx, question{text: text, yes: "now", args: q.Args})
+}
+
+// askFirst asks, and keeps what was asked about. Where there are no buttons the command is typed again.
+func (q *Request) askFirst(ctx context.Context, ask question) error {
 	var id [8]byte
 	_, _ = rand.Read(id[:])
 	name := hex.EncodeToString(id[:])
 	button := func(answer, style string) platforms.Button {
 		return platforms.Button{Label: q.t("confirm.button." + answer), Data: confirmPrefix + name + ":" + answer, Style: style}
 	}
-	q.buttons = [][]platforms.Button{{button(confirmOnce, "danger"), button(confirmAlways, ""), button(confirmCancel, "primary")}}
+	yes, no := "danger", "primary"
+	if ask.harmless {
+		yes, no = "primary", ""
+	}
+	q.buttons = [][]platforms.Button{{button(confirmOnce, yes), button(confirmAlways, ""), button(confirmCancel, no)}}
 	again := q.Printer.Command(q.spec.Name)
 	if args := strings.TrimSpace(q.Args); args != "" {
 		again += " " + args
 	}
-	shown := "❓ " + text + "\n" + q.t("confirm.how", locales.Str("command", format.Code(again+" now")))
+	shown := "❓ " + ask.text + "\n" + q.t("confirm.how", locales.Str("command", format.Code(again+" "+ask.yes)))
 	q.kept = func(tx sessions.Tx, prompt sessions.OutboxID) error {
-		data, err := json.Marshal(confirmation{Command: q.spec.Name, Args: q.Args, Key: q.Control.Key(), User: userOf(q.Item), Prompt: prompt, Text: text, At: q.Now()})
+		data, err := json.Marshal(confirmation{Command: q.spec.Name, Args: ask.args, Key: q.Control.Key(), User: userOf(q.Item), Prompt: prompt, Text: ask.text, At: q.Now()})
 		if err != nil {
 			return err
 		}

@@ -70,28 +70,37 @@ func (d *desk) commands(t *testing.T) func(*rt.Rig) router.Commands {
 	require.NoError(t, err)
 	printer := catalogs.Choose("en")
 	return func(r *rt.Rig) router.Commands {
-		d.reg = command.New(command.Services{
-			Store: r.Store, Printer: func(platforms.Address) *locales.Printer { return printer },
-			Render: func(at platforms.Address, text string) []*sessions.OutboxRow {
-				return []*sessions.OutboxRow{rt.Row(at, text)}
-			},
-			Take: r.Worker.Take, Origin: func(e platforms.Event) sessions.Origin { return sessions.OriginOf(e, sessions.DefaultKeyOptions()) },
-			Tier: d.tier, May: func(_ platforms.Event, name string) bool { return !d.user || d.allowed == nil || d.allowed[name] },
-			SetHome: func(tx sessions.Tx, e platforms.Event, off bool) error {
-				return tx.SetValue("home", string(e.Address.Platform), nil, e.At)
-			},
-			Named: func(platforms.Event) bool { return !d.user }, Forget: r.Runner.Invalidate, Models: d, Status: d,
-			Compress: func(ctx context.Context, _ string, rows []sessions.Message, focus string) (string, error) {
-				d.focus = focus
-				return agent.Summarise(ctx, r.Model, rows, focus)
-			},
-			MayDecide: func(platforms.Event, platforms.UserID) bool { return !d.bystander }, Decide: r.Runner.Decide, Wake: r.Runner.Wake,
-			Resend: r.Worker.Resend, AnswerAsk: r.Runner.AnswerClick,
-			AnswerClick: func(_ platforms.Address, _ platforms.Click, text string) { d.clicks = append(d.clicks, text) },
-			BusyMode:    func(platforms.Address) string { return "queue" }, Progress: func(platforms.Address) string { return "all" }, Log: zerolog.Nop(),
+		return d.made(t, r, func(s *command.Services) {
+			s.Printer = func(platforms.Address) *locales.Printer { return printer }
 		})
-		return d.reg
 	}
+}
+
+// made makes the commands of a rig. change sets what is special.
+func (d *desk) made(_ *testing.T, r *rt.Rig, change func(*command.Services)) router.Commands {
+	s := command.Services{
+		Store: r.Store,
+		Render: func(at platforms.Address, text string) []*sessions.OutboxRow {
+			return []*sessions.OutboxRow{rt.Row(at, text)}
+		},
+		Take: r.Worker.Take, Origin: func(e platforms.Event) sessions.Origin { return sessions.OriginOf(e, sessions.DefaultKeyOptions()) },
+		Tier: d.tier, May: func(_ platforms.Event, name string) bool { return !d.user || d.allowed == nil || d.allowed[name] },
+		SetHome: func(tx sessions.Tx, e platforms.Event, off bool) error {
+			return tx.SetValue("home", string(e.Address.Platform), nil, e.At)
+		},
+		Named: func(platforms.Event) bool { return !d.user }, Forget: r.Runner.Invalidate, Models: d, Status: d,
+		Compress: func(ctx context.Context, _ string, rows []sessions.Message, focus string) (string, error) {
+			d.focus = focus
+			return agent.Summarise(ctx, r.Model, rows, focus)
+		},
+		MayDecide: func(platforms.Event, platforms.UserID) bool { return !d.bystander }, Decide: r.Runner.Decide, Wake: r.Runner.Wake,
+		Resend: r.Worker.Resend, AnswerAsk: r.Runner.AnswerClick,
+		AnswerClick: func(_ platforms.Address, _ platforms.Click, text string) { d.clicks = append(d.clicks, text) },
+		BusyMode:    func(platforms.Address) string { return "queue" }, Progress: func(platforms.Address) string { return "all" }, Log: zerolog.Nop(),
+	}
+	change(&s)
+	d.reg = command.New(s)
+	return d.reg
 }
 
 // at runs a test with all commands.

@@ -62,6 +62,8 @@ type Services struct {
 	Wake   func(a turn.Approval)
 	// Approvals are the rules that hold; nil: there are none.
 	Approvals Approvals
+	// Jobs are the scheduled jobs as the sender of an event may see and change them; nil: there are none.
+	Jobs func(e platforms.Event) Jobs
 	// Confirm reports whether commands that drop a conversation ask first; nil: they don't.
 	Confirm func() bool
 	// AnswerClick tells the presser what came of a press, where the platform has a place for it.
@@ -134,7 +136,7 @@ func New(s Services) *Registry {
 		s.Now = time.Now
 	}
 	r := &Registry{s: s, byName: map[string]*Spec{}}
-	for _, family := range [][]Spec{talkCommands(), sessionCommands(), fileCommands(), approvalCommands(), modelCommands(), placeCommands(), infoCommands()} {
+	for _, family := range [][]Spec{talkCommands(), sessionCommands(), fileCommands(), approvalCommands(), modelCommands(), cronCommands(), placeCommands(), infoCommands()} {
 		for _, spec := range family {
 			r.specs = append(r.specs, &spec)
 			for _, name := range append([]string{spec.Name}, spec.Aliases...) {
@@ -247,47 +249,57 @@ var errHandled = errors.New("the command has been run already")
 // commit runs the command's effect and answer in one transaction with its inbox row. effect returns the
 // answer in Markdown; "" answers nothing.
 func (q *Request) commit(ctx context.Context, effect func(tx sessions.Tx) (string, error)) error {
-	var rows, more []*sessions.OutboxRow
-	err := q.Store.Update(ctx, sessions.EdgeCommand, func(tx sessions.Tx) error {
-		if q.Item.ID != 0 {
-			now, err := tx.InboxItem(q.Item.ID)
-			if err != nil {
-				return err
-			}
-			if now.State == sessions.InboxDone || now.State == sessions.InboxDropped {
-				return errHandled
-			}
-		}
-		text, err := effect(tx)
-		if err == nil && q.also != nil {
-			more, err = q.also(tx)
-		}
-		if err != nil {
-			return err
-		}
-		if q.Item.ID != 0 {
-			if err := tx.SetInbox(sessions.InboxDone, 0, "command "+q.name(), q.Item.ID); err != nil {
-				return err
-			}
-		}
-		if text == "" {
-			return nil
-		}
-		rows = q.Render(q.Item.Event.Address, text)
-		for _, row := range rows {
-			row.Message.Private = q.private()
-		}
-		rows[len(rows)-1].Message.Buttons = q.buttons
-		if err := tx.PutOutbox(rows...); err != nil || q.kept == nil {
-			return err
-		}
-		return q.kept(tx, rows[len(rows)-1].ID)
+	var rows []*sessions.OutboxRow
+	err := q.Store.Update(ctx, sessions.EdgeCommand, func(tx sessions.Tx) (err error) {
+		rows, err = q.finish(tx, effect)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	q.Take(append(more, rows...)...)
+	q.Take(rows...)
 	return nil
+}
+
+// finish is commit inside the caller's transaction. The rows are to be queued after it.
+func (q *Request) finish(tx sessions.Tx, effect func(tx sessions.Tx) (string, error)) ([]*sessions.OutboxRow, error) {
+	if q.Item.ID != 0 {
+		now, err := tx.InboxItem(q.Item.ID)
+		if err != nil {
+			return nil, err
+		}
+		if now.State == sessions.InboxDone || now.State == sessions.InboxDropped {
+			return nil, errHandled
+		}
+	}
+	var more []*sessions.OutboxRow
+	text, err := effect(tx)
+	if err == nil && q.also != nil {
+		more, err = q.also(tx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if q.Item.ID != 0 {
+		if err := tx.SetInbox(sessions.InboxDone, 0, "command "+q.name(), q.Item.ID); err != nil {
+			return nil, err
+		}
+	}
+	if text == "" {
+		return more, nil
+	}
+	rows := q.Render(q.Item.Event.Address, text)
+	for _, row := range rows {
+		row.Message.Private = q.private()
+	}
+	rows[len(rows)-1].Message.Buttons = q.buttons
+	if err := tx.PutOutbox(rows...); err != nil {
+		return nil, err
+	}
+	if q.kept != nil {
+		err = q.kept(tx, rows[len(rows)-1].ID)
+	}
+	return append(more, rows...), err
 }
 
 func (q *Request) name() string {

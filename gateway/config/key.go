@@ -248,8 +248,8 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// nearest returns the candidate closest to name by edit distance, or "" when none is close.
-func nearest(name string, candidates []string) string {
+// Nearest returns the candidate closest to a mistyped name, or "" when none is close enough to be meant.
+func Nearest(name string, candidates []string) string {
 	best, least := "", 1+max(1, len(name)/3)
 	low := strings.ToLower(strings.ReplaceAll(name, "-", "_"))
 	for _, c := range candidates {

@@ -190,7 +190,7 @@ func (d *decoder) environment(vars map[string]variable) {
 	slices.Sort(strange)
 	for _, name := range strange {
 		hint := ""
-		if near := nearest(name, d.variableNames()); near != "" {
+		if near := Nearest(name, d.variableNames()); near != "" {
 			hint = "; did you mean " + near + "?"
 		}
 		d.report.warnf("", vars[name].origin, "unknown variable, ignored%s", hint)

@@ -70,7 +70,7 @@ func decodeFile(root *key, config *Config, report *Report, name string, data []b
 		return // empty
 	}
 	if err != nil {
-		line, text := yamlError(err)
+		line, text := YAMLError(err)
 		report.errorf("", d.at(line), "is not YAML: %s; none of the file was used", text)
 		return
 	}
@@ -118,8 +118,8 @@ func (d *decoder) at(line int) Origin {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// yamlError takes the line out of an error of the YAML library.
-func yamlError(err error) (line int, text string) {
+// YAMLError takes the line out of an error of the YAML library; 1 where it names none.
+func YAMLError(err error) (line int, text string) {
 	text = err.Error()
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		line, _ = strconv.Atoi(m[1])
@@ -254,7 +254,7 @@ func (d *decoder) unknown(k *key, v reflect.Value, name, n *yaml.Node, path stri
 		return
 	}
 	hint := ""
-	if near := nearest(name.Value, k.names()); near != "" {
+	if near := Nearest(name.Value, k.names()); near != "" {
 		hint = fmt.Sprintf("; did you mean %s?", join(path, near))
 	} else if far := d.elsewhere(name.Value); far != "" {
 		hint = fmt.Sprintf("; did you mean %s?", far)
@@ -296,7 +296,7 @@ func (d *decoder) mapping(k *key, v reflect.Value, n *yaml.Node, path string, de
 		full := join(path, name.Value)
 		if k.keys == "platform" && !slices.Contains(knownPlatforms[:], name.Value) {
 			hint := ""
-			if near := nearest(name.Value, knownPlatforms[:]); near != "" {
+			if near := Nearest(name.Value, knownPlatforms[:]); near != "" {
 				hint = "; did you mean " + near + "?"
 			}
 			d.report.warnf(full, d.at(name.Line), "no such platform, ignored%s", hint)

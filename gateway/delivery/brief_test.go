@@ -242,3 +242,18 @@ func TestResend_HandsOnWhatFollowsABrief(t *testing.T) {
 		}))
 	})
 }
+
+// A thread that was kept for a job and is gone does not fail its brief: it gets a new one.
+func TestWorker_OpensANewThreadForOneThatIsGone(t *testing.T) {
+	s := &service{script: []error{refusal(platforms.ThreadGone, platforms.NotSent, 0)}}
+	withBriefs(t, threaded{service: s}, nil, func(t *testing.T, b *briefs) {
+		row := brief("one")
+		row.Message.Address.Thread = "kept"
+		b.post(row)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Len(t, s.made(), 2)
+		require.Empty(t, s.made()[1].out.Address.Thread)
+		require.Equal(t, []string{"one sent 1 t1"}, b.calls)
+	})
+}

@@ -246,6 +246,13 @@ func (l *lane) settle(row *sessions.OutboxRow, receipt platforms.Receipt, se *pl
 		}
 		row.Message.Edit = "" // the preview was deleted: the answer needs a message of its own
 		l.retry(row, now, se, nil)
+	case platforms.ThreadGone:
+		if row.Message.Thread == "" || row.Message.Address.Thread == "" {
+			l.refuse(row, se)
+			return
+		}
+		row.Message.Address.Thread = "" // the thread that was kept for it is gone: it gets a new one
+		l.retry(row, now, se, nil)
 	case platforms.Forbidden, platforms.NotFound:
 		row.State, row.Error = sessions.OutFailed, se.Error()
 		l.commit(row, func(tx sessions.Tx) error { return w.markDead(tx, row.Message.Address, se.Error()) })

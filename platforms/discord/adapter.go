@@ -44,6 +44,7 @@ var (
 	_ platforms.Clicker       = (*Adapter)(nil)
 	_ platforms.CommandLister = (*Adapter)(nil)
 	_ platforms.Reconciler    = (*Adapter)(nil)
+	_ platforms.Threader      = (*Adapter)(nil)
 	_ platforms.Historian     = (*Adapter)(nil)
 	_ platforms.Directory     = (*Adapter)(nil)
 	_ platforms.Opener        = (*Adapter)(nil)

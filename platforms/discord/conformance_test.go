@@ -128,6 +128,14 @@ func (w *world) Places() []platformtest.Place {
 	return slices.DeleteFunc(places, func(p platformtest.Place) bool { return p.Name == w.leftOut })
 }
 
+// Roots are the text channel and the forum.
+func (w *world) Roots() []platformtest.Place {
+	return []platformtest.Place{
+		{Name: "channel", Type: platforms.Thread, Address: address(w.channel, "")},
+		{Name: "forum", Type: platforms.Thread, Address: address(w.forum, "")},
+	}
+}
+
 // where is the channel that people see a place as.
 func where(p platformtest.Place) discordtest.ID {
 	if p.Address.Thread != "" {

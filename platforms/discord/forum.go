@@ -70,8 +70,11 @@ func (o *outbound) tryPost(ctx context.Context, forum place, body postBody, file
 	return made, err
 }
 
-// postTitle returns a post's name: the first line, or a file's name.
+// postTitle returns a post's name: the one that was asked for, the first line, or a file's name.
 func (o *outbound) postTitle(files []file) string {
+	if title := firstLine(o.out.Thread); title != "" {
+		return title
+	}
 	text := o.out.Text.Plain
 	if text == "" {
 		text = o.text

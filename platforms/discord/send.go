@@ -43,6 +43,9 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 	if err != nil {
 		return platforms.Receipt{}, err
 	}
+	if out.Private == "" && out.Edit == "" {
+		o.receipt.Thread = a.OpenThread(ctx, out, o.receipt.Message)
+	}
 	return o.receipt, nil
 }
 

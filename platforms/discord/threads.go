@@ -135,28 +135,41 @@ func (t *threads) there(ctx context.Context, at platforms.Address) string {
 	return thread
 }
 
-// open makes the thread of a message. One that exists already is fine.
-func (t *threads) open(ctx context.Context, thread string, e *expectation) (target, error) {
+// make makes the thread of a message. One that exists already is fine. A call whose answer was lost may have made it all the
+// same: Discord is asked, and absent is true where it certainly is not there.
+func (t *threads) make(ctx context.Context, parent, message, title string) (absent bool, err error) {
 	var c channel
-	err := t.a.do(ctx, call{
-		method: http.MethodPost, route: "/channels/{channel}/messages/{message}/threads", major: e.parent,
-		path: "/channels/" + e.parent + "/messages/" + thread + "/threads",
-		body: map[string]any{"name": e.title, "auto_archive_duration": archiveAfter},
+	err = t.a.do(ctx, call{
+		method: http.MethodPost, route: "/channels/{channel}/messages/{message}/threads", major: parent,
+		path: "/channels/" + parent + "/messages/" + message + "/threads",
+		body: map[string]any{"name": title, "auto_archive_duration": archiveAfter},
 	}, &c)
-	failed := platforms.AsSendError(err)
 	switch {
 	case err == nil:
 		t.a.rooms.put(placeOf(c))
 	case codeOf(err) == codeThreadAlreadyMade:
+		return false, nil
+	case isKind(err, platforms.Transient):
+		p, lookErr := t.a.look(ctx, message)
+		if lookErr == nil && p.channel != "" {
+			return false, nil
+		}
+		return codeOf(lookErr) == discordgo.ErrCodeUnknownChannel, err
+	}
+	return err != nil, err
+}
+
+// open makes the thread that is expected of a message.
+func (t *threads) open(ctx context.Context, thread string, e *expectation) (target, error) {
+	absent, err := t.make(ctx, e.parent, thread, e.title)
+	failed := platforms.AsSendError(err)
+	switch {
+	case err == nil:
 	case failed.Kind == platforms.RateLimited, failed.Kind == platforms.AuthFailed:
 		return target{}, err
+	case failed.Kind == platforms.Transient && !absent:
+		return target{}, &platforms.SendError{Kind: platforms.Transient, Err: failed.Err}
 	case failed.Kind == platforms.Transient:
-		// It may have been made all the same: look before anything else is decided.
-		if p, lookErr := t.a.look(ctx, thread); lookErr == nil && p.channel != "" {
-			break
-		} else if codeOf(lookErr) != discordgo.ErrCodeUnknownChannel {
-			return target{}, &platforms.SendError{Kind: platforms.Transient, Err: failed.Err}
-		}
 		t.mu.Lock()
 		e.tries++
 		tries := e.tries

@@ -23,7 +23,7 @@ type Harness struct {
 // features are the names that Harness.Lacks may hold beside those of troubles.
 var features = []string{"redelivery", "rewriting", "deafness", "connections", "editing", "doubling", "shuffling", "storms", "revocation",
 	"files of people", "quotes", "native commands", "private answers", "deleting", "typing", "reactions of people", "buttons", "a text limit",
-	"secrets"}
+	"secrets", "threads of messages"}
 
 // World is a platform's service, its network, and the people on it.
 type World interface {
@@ -132,6 +132,9 @@ type (
 	Quoter interface {
 		SayReply(p Place, to platforms.MessageID, text string) platforms.MessageID
 	}
+	// Threader is a World where a message can have a thread of its own (Outgoing.Thread). Roots are the places where it
+	// gets one, with the type that replies in it have; a place of Places that is not among them has none.
+	Threader interface{ Roots() []Place }
 	// Commander is a World whose people have native slash commands. Told returns what only the invoker of the newest
 	// command sees, oldest first.
 	Commander interface {

@@ -28,6 +28,7 @@ var checks = []check{
 	{"order is kept", order},
 	{"a reply lands where the message came from", roundTrip},
 	{"every kind of message stays in its place, also after a restart", staysInPlace},
+	{"a thread of a message's own", ownThread},
 	{"a quoted message is named", quoting},
 	{"a slash command is answered to its invoker alone", commanding},
 	{"the outcome of a send is known truly", outcomes},

@@ -40,12 +40,13 @@ func TestAdapter_ConformanceNumbered(t *testing.T) {
 
 // lacks are properties of Signal through signal-cli.
 var lacks = map[string]string{
-	"editing":         "the adapter offers no edits: signal-cli's send gives no message id that is safe to edit by, so each message is final",
-	"deleting":        "without ids of our own messages none can be named",
-	"native commands": "Signal has no slash commands; they are typed as text",
-	"private answers": "Signal has no native commands to answer in private",
-	"buttons":         "Signal has no buttons",
-	"secrets":         "Herald has no credentials of Signal's: signal-cli keeps them",
+	"threads of messages": "Signal has no threads",
+	"editing":             "the adapter offers no edits: signal-cli's send gives no message id that is safe to edit by, so each message is final",
+	"deleting":            "without ids of our own messages none can be named",
+	"native commands":     "Signal has no slash commands; they are typed as text",
+	"private answers":     "Signal has no native commands to answer in private",
+	"buttons":             "Signal has no buttons",
+	"secrets":             "Herald has no credentials of Signal's: signal-cli keeps them",
 }
 
 // world is a fake daemon with two people and a group.

@@ -112,6 +112,15 @@ func (w *world) Places() []platformtest.Place {
 	}
 }
 
+func (w *world) Roots() []platformtest.Place {
+	return []platformtest.Place{
+		{Name: "dm", Type: platforms.DM, Address: w.at(w.dm, "")},
+		{Name: "channel", Type: platforms.Channel, Address: w.at(w.general, "")},
+		{Name: "private channel", Type: platforms.Channel, Address: w.at(w.secret, "")},
+		{Name: "group", Type: platforms.Group, Address: w.at(w.circle, "")},
+	}
+}
+
 func (w *world) post(p platformtest.Place, text string) slacktest.Post {
 	return slacktest.Post{Channel: string(p.Address.Chat), Thread: string(p.Address.Thread), User: w.pat.ID, Text: text, Mention: p.Type != platforms.DM}
 }

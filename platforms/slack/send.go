@@ -37,7 +37,25 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 	if err != nil {
 		return platforms.Receipt{}, err
 	}
+	if out.Private == "" && out.Edit == "" {
+		o.receipt.Thread = a.OpenThread(ctx, out, o.receipt.Message)
+	}
 	return o.receipt, nil
+}
+
+// OpenThread returns the thread of a message that is in none: Slack has nothing to open, the message is its root. We take
+// part in it from now on.
+func (a *Adapter) OpenThread(ctx context.Context, out platforms.Outgoing, id platforms.MessageID) platforms.ThreadID {
+	if out.Thread == "" || out.Address.Thread != "" || id == "" {
+		return ""
+	}
+	channel, err := a.channelOf(ctx, out.Address)
+	if err != nil {
+		return ""
+	}
+	o := outbound{a: a, channel: channel, thread: string(id)}
+	o.takePart(ctx)
+	return platforms.ThreadID(id)
 }
 
 // outbound is one Outgoing on its way.

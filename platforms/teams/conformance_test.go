@@ -111,6 +111,10 @@ func (w *world) Places() []platformtest.Place {
 	}
 }
 
+func (w *world) Roots() []platformtest.Place {
+	return []platformtest.Place{{Name: "channel", Type: platforms.Channel, Address: w.address(w.channel.ID, "")}}
+}
+
 func (w *world) post(p platformtest.Place, text string) teamstest.Post {
 	return teamstest.Post{Room: string(p.Address.Chat), Thread: string(p.Address.Thread), Text: text, Mention: p.Type != platforms.DM}
 }

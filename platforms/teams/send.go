@@ -37,7 +37,25 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 	if err != nil {
 		return platforms.Receipt{}, err
 	}
+	if out.Private == "" && out.Edit == "" {
+		o.takeRoot(ctx)
+	}
 	return o.receipt, nil
+}
+
+// takeRoot notes the thread that a post in a channel begins: replies to it land there.
+func (o *outbound) takeRoot(ctx context.Context) {
+	id := string(o.receipt.Message)
+	if o.out.Thread == "" || o.thread != "" || o.Type != channel || id == "" {
+		return
+	}
+	o.receipt.Thread = platforms.ThreadID(id)
+	if !o.a.s.Graph {
+		return
+	}
+	if err := o.a.threads.Add(ctx, ownName(o.chat, id)); err != nil {
+		o.a.s.Log.Warn().Err(err).Msg("a thread that we take part in can't be noted")
+	}
 }
 
 func checkOutgoing(out platforms.Outgoing) error {

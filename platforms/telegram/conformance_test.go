@@ -81,6 +81,8 @@ func (w *world) Places() []platformtest.Place {
 	}
 }
 
+func (w *world) Roots() []platformtest.Place { return w.Places()[3:] }
+
 func (w *world) where(p platformtest.Place) (chat int64, thread int) {
 	chat, _ = strconv.ParseInt(string(p.Address.Chat), 10, 64)
 	thread, _ = strconv.Atoi(string(p.Address.Thread))

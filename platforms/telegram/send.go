@@ -34,6 +34,9 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 	if err := checkButtons(out.Buttons); err != nil {
 		return platforms.Receipt{}, err
 	}
+	if err := o.openTopic(ctx); err != nil {
+		return platforms.Receipt{}, err
+	}
 	switch {
 	case out.Private != "" && chat < 0: // a direct chat is private by itself
 		err = o.alert(ctx)
@@ -45,7 +48,7 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 		err = o.sendText(ctx, true)
 	}
 	if err != nil {
-		return platforms.Receipt{}, err
+		return platforms.Receipt{Thread: o.receipt.Thread}, err
 	}
 	return o.receipt, nil
 }

@@ -29,6 +29,7 @@ func TestAdapter_Conformance(t *testing.T) {
 			"no error holds a secret": "a chat begins with its first message, so there is no send to nowhere; the other checks look at their errors too",
 		},
 		Lacks: map[string]string{
+			"threads of messages": "a browser chat is one line of messages",
 			"redelivery":          "a post that was taken is answered from the log and not handed on again; the tests of posts look at that",
 			"doubling":            "as redelivery: the page's own id keeps a repeated post out",
 			"shuffling":           "a page sends its posts one after the other",

@@ -138,6 +138,9 @@ type Command struct {
 	// Output receives the text while it comes, as valid UTF-8, from one goroutine at a time; it must not
 	// block. nil drops it. It may still be called shortly after Exec returned early (see Result.Detached).
 	Output io.Writer
+	// Errors receives what the command writes to stderr, as Output does, and keeps it out of Output and of the Result.
+	// nil mixes both as they come. Only Exec of the local environment can tell them apart; elsewhere it is an error.
+	Errors io.Writer
 
 	// The rest is for Start and Resume alone.
 

@@ -70,8 +70,9 @@ type localProcess struct {
 	tree   tree
 	dir    string
 	note   string
-	marker *marker // owned by the reader until done
-	code   int     // valid after done
+	marker *marker  // owned by the reader until done
+	errs   *os.File // what comes from stderr, where that is kept apart
+	code   int      // valid after done
 	done   chan struct{}
 	once   sync.Once
 	killed chan struct{}
@@ -157,10 +158,19 @@ func (l *Local) fork(sh shell, c Command, p *localProcess, mark string) (*exec.C
 	defer w.Close()
 	cmd := exec.Command(sh.argv[0], sh.args(c.Line, p.marker)...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, environ(env), w, w
+	if c.Errors != nil {
+		errs, w, err := os.Pipe()
+		if err != nil {
+			out.Close()
+			return nil, nil, err
+		}
+		defer w.Close()
+		cmd.Stderr, p.errs = w, errs
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, feed, err := stdin(c.Stdin)
 	if err != nil {
-		out.Close()
+		p.closeOutputs(out)
 		return nil, nil, err
 	}
 	if in != nil {
@@ -176,7 +186,7 @@ func (l *Local) fork(sh shell, c Command, p *localProcess, mark string) (*exec.C
 		err = cmd.Start()
 	}
 	if err != nil {
-		out.Close()
+		p.closeOutputs(out)
 		if feed != nil {
 			feed.Close()
 		}
@@ -191,6 +201,15 @@ func (l *Local) fork(sh shell, c Command, p *localProcess, mark string) (*exec.C
 		l.feed(feed, c.Stdin, p)
 	}
 	return cmd, out, nil
+}
+
+// closeOutputs closes our ends of the pipes.
+func (p *localProcess) closeOutputs(out *os.File) {
+	out.Close()
+	if p.errs != nil {
+		p.errs.Close()
+		p.errs = nil
+	}
 }
 
 // passThrough gives the variables of the passthrough list the values they have now: the login snapshot may
@@ -238,16 +257,19 @@ func (l *Local) feed(w *os.File, r io.Reader, p *localProcess) {
 
 // attend owns a command from its start to its end.
 func (l *Local) attend(cmd *exec.Cmd, out *os.File, c Command, p *localProcess, win *window) {
-	read := make(chan struct{})
-	l.routines.Go(func() {
-		defer close(read)
-		readOutput(out, c.Output, p.marker, win)
-	})
-	_ = cmd.Wait() // the pipe is ours, so this waits for the shell alone
+	var read sync.WaitGroup
+	read.Go(func() { readOutput(out, c.Output, p.marker, win) })
+	if p.errs != nil {
+		read.Go(func() { readOutput(p.errs, c.Errors, &marker{seen: true}, nil) })
+	}
+	_ = cmd.Wait() // the pipes are ours, so this waits for the shell alone
 	p.code = exitCode(cmd.ProcessState)
 	_ = out.SetReadDeadline(time.Now().Add(drainTime))
-	<-read
-	out.Close()
+	if p.errs != nil {
+		_ = p.errs.SetReadDeadline(time.Now().Add(drainTime))
+	}
+	read.Wait()
+	p.closeOutputs(out)
 	if win != nil {
 		win.close()
 	}

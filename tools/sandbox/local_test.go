@@ -389,6 +389,27 @@ func TestLocal_Exec_BackgroundChildDoesNotDelay(t *testing.T) {
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 }
 
+func TestLocal_Exec_ErrorsApart(t *testing.T) {
+	l := newLocal(t, nil)
+	var errs, out bytes.Buffer
+	r := run(t, l, Command{Line: `echo one; printf 'ä\377\001HERALD-DIR::' >&2; echo two; cd /; exit 3`, Session: "s", Errors: &errs, Output: &out})
+	require.Equal(t, "one\ntwo\n", r.Output)
+	require.Equal(t, "one\ntwo\n", out.String())
+	require.Equal(t, "ä\uFFFD\001HERALD-DIR::", errs.String())
+	require.Equal(t, 3, r.ExitCode)
+	require.Equal(t, "/", r.Dir)
+
+	errs.Reset()
+	start := time.Now()
+	r = run(t, l, Command{Line: `(sleep 600 >/dev/null)& echo half >&2; sleep 600`, Errors: &errs, Timeout: 300 * time.Millisecond})
+	require.True(t, r.TimedOut)
+	require.Equal(t, "half\n", errs.String(), "it ends with the command, whoever holds the pipe")
+	require.Less(t, time.Since(start), time.Minute)
+
+	_, err := l.Start(t.Context(), Command{Line: "true", Errors: &errs})
+	require.ErrorContains(t, err, "can't be told from its output")
+}
+
 func TestLocal_Exec_Stdin(t *testing.T) {
 	l := newLocal(t, nil)
 	big := strings.Repeat("0123456789", 100_000)

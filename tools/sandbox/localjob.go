@@ -201,6 +201,9 @@ func (j *job) kill(k killer) {
 
 // Start implements Environment.
 func (l *Local) Start(ctx context.Context, c Command) (Process, error) {
+	if c.Errors != nil {
+		return nil, errors.New("the errors of a background command can't be told from its output")
+	}
 	if err := checkLine(c.Line); err != nil {
 		return nil, err
 	}

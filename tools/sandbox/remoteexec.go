@@ -122,6 +122,9 @@ func (r *remote) begin(ctx context.Context, c Command, win *window) (execution, 
 
 // newCommand checks a command and readies what reads its reports.
 func (r *remote) newCommand(ctx context.Context, c Command, win *window) (*remoteCommand, *setting, error) {
+	if c.Errors != nil {
+		return nil, nil, fmt.Errorf("the %s environment can't tell a command's errors from its output", r.Backend())
+	}
 	if err := checkLine(c.Line); err != nil {
 		return nil, nil, err
 	}

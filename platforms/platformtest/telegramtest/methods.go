@@ -58,6 +58,8 @@ func (t *Server) call(r *request) (any, error) {
 		return true, nil
 	case "getfile":
 		return t.getFile(r)
+	case "createforumtopic":
+		return t.createTopic(r)
 	case "getchat":
 		room, err := t.target(r)
 		if err != nil {
@@ -87,6 +89,29 @@ func (t *Server) target(r *request) (*room, error) {
 		return nil, refuse(400, "%s", room.noRights)
 	}
 	return room, nil
+}
+
+// createTopic makes a topic, whose id is that of the service message it begins with.
+func (t *Server) createTopic(r *request) (any, error) {
+	room, err := t.target(r)
+	name := strings.TrimSpace(r.params["name"])
+	switch {
+	case err != nil:
+		return nil, err
+	case !room.chat.IsForum:
+		return nil, refuse(400, "the chat is not a forum")
+	case room.noTopics:
+		return nil, refuse(400, "not enough rights to create a topic")
+	case name == "":
+		return nil, refuse(400, "title must be non-empty")
+	}
+	if runes := []rune(name); len(runes) > topicLimit {
+		name = string(runes[:topicLimit])
+	}
+	t.nextMsg++
+	room.topics[t.nextMsg] = name
+	t.act("topic", room.chat.ID, t.nextMsg, t.nextMsg, name)
+	return map[string]any{"message_thread_id": t.nextMsg, "name": name, "icon_color": 7322096}, nil
 }
 
 // draft begins a message of the bot: chat, thread, reply and buttons are checked.
@@ -202,6 +227,7 @@ func (t *Server) bot() User {
 
 const (
 	messageLimit = 4096
+	topicLimit   = 128 // of a topic's name, which is cut
 	captionMax   = 1024
 )
 

@@ -1,6 +1,7 @@
 package telegramtest
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -69,7 +70,7 @@ type Message struct {
 // Act is one thing that happened in a chat, in order.
 type Act struct {
 	At      time.Time
-	Verb    string // say, send, edit, delete, react, typing, answer
+	Verb    string // say, send, edit, delete, react, typing, answer, topic
 	Chat    int64
 	Thread  int
 	Message int
@@ -85,6 +86,7 @@ type room struct {
 	order    []int
 	blocked  string // a 403 description: the bot may not write
 	noRights string // a 400 description
+	noTopics bool   // the bot may not make topics
 	movedTo  int64
 }
 
@@ -132,6 +134,20 @@ func (t *Server) DropTopic(chat int64, thread int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.room(Chat{ID: chat}).topics, thread)
+}
+
+// ForbidTopics takes the right to make topics away from the bot.
+func (t *Server) ForbidTopics(chat int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.room(Chat{ID: chat}).noTopics = true
+}
+
+// Topics returns the names of a forum's topics by their thread id.
+func (t *Server) Topics(chat int64) map[int]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.room(Chat{ID: chat}).topics)
 }
 
 // Block makes the service refuse the bot's messages to a chat with 403 and the description, without
