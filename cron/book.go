@@ -289,10 +289,11 @@ func (b *Book) get(v sessions.Jobs, ref string) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	return read(row), nil
+	return Read(row), nil
 }
 
-func read(row sessions.Job) Job {
+// Read reads a stored job. One that can't be used is returned with why in Broken.
+func Read(row sessions.Job) Job {
 	j, err := FromRow(row)
 	if err != nil && j.Broken == "" {
 		j.Broken = err.Error()
@@ -340,7 +341,7 @@ func (b *Book) List(ctx context.Context) ([]Job, error) {
 	err := b.o.Store.View(ctx, func(v sessions.View) error {
 		rows, err := v.Jobs()
 		for _, row := range rows {
-			out = append(out, read(row))
+			out = append(out, Read(row))
 		}
 		return err
 	})

@@ -19,7 +19,7 @@ var layers = map[string][]string{
 	"gateway/turn":       {"gateway/agent", "gateway/model", "gateway/delivery", "sessions", "platforms", "tools"},
 	"gateway/agent":      {"gateway/model", "sessions", "platforms", "tools"},
 	"gateway/model":      {},
-	"gateway/jobs":       {"cron", "gateway/router", "gateway/turn", "gateway/model", "gateway/delivery", "sessions", "platforms", "tools"},
+	"gateway/jobs":       {"cron", "gateway/config", "gateway/router", "gateway/turn", "gateway/model", "gateway/delivery", "sessions", "platforms", "tools"},
 	"gateway/courier":    {"sessions", "platforms", "tools"},
 	"gateway/access":     {"sessions", "platforms"},
 	"gateway/command":    {"*"},

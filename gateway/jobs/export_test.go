@@ -1,7 +1,14 @@
 package jobs
 
+import "herald/cron"
+
 // ReadProvided is readProvided: what is wrong with a file, and how many jobs are in it.
 func ReadProvided(name string, data []byte) (problems []string, jobs int) {
 	f := readProvided(name, data)
 	return f.texts(), len(f.jobs)
+}
+
+// Acknowledged is acknowledged.
+func Acknowledged(v values, job cron.JobID, reason string) (bool, error) {
+	return acknowledged(v, job, reason)
 }
