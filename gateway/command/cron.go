@@ -27,7 +27,7 @@ type Jobs interface {
 	Pause(ctx context.Context, id cron.JobID, why string) (cron.Job, error)
 	Resume(ctx context.Context, id cron.JobID) (cron.Job, error)
 	Remove(ctx context.Context, id cron.JobID) (cron.Job, error)
-	// Run begins a run beside the plan; cron.ErrBusy while one goes on.
+	// Run begins a run beside the plan, and fails while one goes on.
 	Run(ctx context.Context, id cron.JobID, note string) error
 	// Runs returns the newest runs of a job, or of all of them with an empty id.
 	Runs(ctx context.Context, id cron.JobID, limit int) ([]sessions.Run, error)

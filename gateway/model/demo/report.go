@@ -46,8 +46,35 @@ func describe(o outcome) string {
 		return "You answered: " + clip(o.text, maxShown)
 	case "execute_code":
 		return describeCommand("", o.text)
+	case "cronjob":
+		return describeJobs(o)
 	}
 	return describeAny(o)
+}
+
+// describeJobs says what the job tool has done, and lists the jobs when there are some in its answer.
+func describeJobs(o outcome) string {
+	var r struct {
+		Message string `json:"message"`
+		Notice  string `json:"notice"`
+		Jobs    []struct {
+			ID    flexible `json:"job_id"`
+			Name  string   `json:"name"`
+			When  string   `json:"schedule_in_words"`
+			State string   `json:"state"`
+		} `json:"jobs"`
+	}
+	if json.Unmarshal([]byte(o.text), &r) != nil || r.Message == "" {
+		return describeAny(o)
+	}
+	text := strings.TrimSpace(r.Message + " " + r.Notice)
+	for _, j := range r.Jobs {
+		text += "\n- " + j.Name + " (`" + string(j.ID) + "`): " + j.When
+		if j.State != "scheduled" && j.State != "" {
+			text += ", " + j.State
+		}
+	}
+	return text
 }
 
 func describeFile(name, text string) string {

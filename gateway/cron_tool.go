@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"herald/cron"
+	"herald/gateway/command"
+	"herald/locales"
+	"herald/sessions"
+	"herald/tools"
+	"herald/tools/cronjob"
+)
+
+// cronTool lets the model make and change the jobs of the conversation that it is in.
+type cronTool struct {
+	// desk returns the jobs as the conversation of a call may see and change them.
+	desk func(ctx context.Context, by tools.Caller) (*jobDesk, error)
+	// running returns the jobs of which a run goes on.
+	running func(ctx context.Context) (map[cron.JobID]bool, error)
+	printer *locales.Printer // of what the model reads
+	now     func() time.Time
+}
+
+// on runs fn with the jobs of a call's conversation and returns the job that it gives, as the model sees it.
+func (t cronTool) on(ctx context.Context, by tools.Caller, fn func(d *jobDesk) (cron.Job, error)) (cronjob.Job, error) {
+	d, err := t.desk(ctx, by)
+	if err != nil {
+		return cronjob.Job{}, err
+	}
+	j, err := fn(d)
+	if err != nil {
+		return cronjob.Job{}, t.told(ctx, err, d)
+	}
+	running, err := t.running(ctx)
+	return t.shown(j, running[j.ID], d.Zone()), err
+}
+
+// told is an error as the tool knows it.
+func (t cronTool) told(ctx context.Context, err error, d *jobDesk) error {
+	var several *cron.AmbiguousError
+	if !errors.As(err, &several) {
+		return err
+	}
+	running, rerr := t.running(ctx)
+	if rerr != nil {
+		return rerr
+	}
+	out := &cronjob.AmbiguousError{Ref: several.Ref}
+	for _, j := range several.Jobs {
+		out.Matches = append(out.Matches, t.shown(j, running[j.ID], d.Zone()))
+	}
+	return out
+}
+
+// Find implements cronjob.Jobs.
+func (t cronTool) Find(ctx context.Context, by tools.Caller, ref string) (cronjob.Job, error) {
+	return t.on(ctx, by, func(d *jobDesk) (cron.Job, error) { return d.Find(ctx, ref) })
+}
+
+// List implements cronjob.Jobs.
+func (t cronTool) List(ctx context.Context, by tools.Caller) ([]cronjob.Job, error) {
+	d, err := t.desk(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	list, err := d.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	running, err := t.running(ctx)
+	out := make([]cronjob.Job, len(list))
+	for i, j := range list {
+		out[i] = t.shown(j, running[j.ID], d.Zone())
+	}
+	return out, err
+}
+
+// Create implements cronjob.Jobs.
+func (t cronTool) Create(ctx context.Context, by tools.Caller, c cronjob.Change) (cronjob.Job, error) {
+	return t.on(ctx, by, func(d *jobDesk) (cron.Job, error) {
+		change := changeOf(c)
+		if d.by.Origin == nil {
+			change.Deliver = withoutOrigin(change.Deliver)
+		}
+		return d.Create(ctx, change, nil)
+	})
+}
+
+// withoutOrigin takes the chat of origin out of the targets of a job that is made where there is none: by a run of a job
+// that no chat has made. It would mean a home channel, which nobody has asked for (spec A7.9).
+func withoutOrigin(deliver *string) *string {
+	if deliver == nil {
+		return nil
+	}
+	parts := strings.Split(*deliver, ",")
+	parts = slices.DeleteFunc(parts, func(p string) bool { return strings.EqualFold(strings.TrimSpace(p), cron.DeliverOrigin) })
+	kept := cron.JoinDeliver(parts)
+	return &kept
+}
+
+// Update implements cronjob.Jobs.
+func (t cronTool) Update(ctx context.Context, by tools.Caller, id string, c cronjob.Change) (cronjob.Job, error) {
+	return t.on(ctx, by, func(d *jobDesk) (cron.Job, error) { return d.Update(ctx, cron.JobID(id), changeOf(c)) })
+}
+
+// Pause implements cronjob.Jobs.
+func (t cronTool) Pause(ctx context.Context, by tools.Caller, id, why string) (cronjob.Job, error) {
+	return t.on(ctx, by, func(d *jobDesk) (cron.Job, error) { return d.Pause(ctx, cron.JobID(id), why) })
+}
+
+// Resume implements cronjob.Jobs.
+func (t cronTool) Resume(ctx context.Context, by tools.Caller, id string) (cronjob.Job, error) {
+	return t.on(ctx, by, func(d *jobDesk) (cron.Job, error) { return d.Resume(ctx, cron.JobID(id)) })
+}
+
+// Remove implements cronjob.Jobs.
+func (t cronTool) Remove(ctx context.Context, by tools.Caller, id string) (cronjob.Job, error) {
+	return t.on(ctx, by, func(d *jobDesk) (cron.Job, error) { return d.Remove(ctx, cron.JobID(id)) })
+}
+
+// Run implements cronjob.Jobs.
+func (t cronTool) Run(ctx context.Context, by tools.Caller, id, note string) error {
+	d, err := t.desk(ctx, by)
+	if err != nil {
+		return err
+	}
+	if err := d.Run(ctx, cron.JobID(id), note); err != nil {
+		return t.told(ctx, err, d)
+	}
+	return nil
+}
+
+// changeOf is a change as the model asks for it; what is not in it only the operator sets.
+func changeOf(c cronjob.Change) cron.Change {
+	return cron.Change{Name: c.Name, Schedule: c.Schedule, Repeat: c.Repeat, Prompt: c.Prompt, Skills: c.Skills, Script: c.Script, NoAgent: c.NoAgent, Monitor: c.Monitor,
+		ContextFrom: c.ContextFrom, Continuity: c.Continuity, Deliver: c.Deliver, FailureDeliver: c.FailureDeliver, Attach: c.Attach, Toolsets: c.Toolsets,
+		Workdir: c.Workdir, Paused: c.Paused, PausedReason: c.PausedReason}
+}
+
+// shown is a job as the model sees it.
+func (t cronTool) shown(j cron.Job, running bool, zone *time.Location) cronjob.Job {
+	l := lineOf(t.printer, j, running, t.now(), zone)
+	out := cronjob.Job{ID: l.ID, Name: l.Name, Prompt: l.Task.Prompt, Skills: l.Task.Skills, Script: l.Task.Script, NoAgent: l.Task.NoAgent, Monitor: monitorOf(l.Task),
+		Schedule: l.Schedule, InWords: l.InWords, Repeat: l.Repeat, Deliver: l.Task.Deliver, FailDeliver: l.Task.FailureDeliver, Attach: l.Task.Attach,
+		ContextFrom: l.Task.ContextFrom, Toolsets: l.Task.Toolsets, Workdir: l.Task.Workdir, State: l.State, LastStatus: l.LastStatus,
+		NextInWords: command.NextWords(t.printer, l.Upcoming, zone), LocalOnly: localOnly(l.Task), Ended: l.State == jobCompleted}
+	if len(out.Skills) > 0 {
+		out.Skill = out.Skills[0]
+	}
+	if l.State == jobPaused {
+		out.PausedReason = l.Why
+	}
+	if j.Managed() {
+		out.Managed = j.Source
+	}
+	for _, at := range l.Upcoming {
+		out.NextRuns = append(out.NextRuns, at.Format(time.RFC3339))
+	}
+	if len(out.NextRuns) > 0 {
+		out.NextRunAt = out.NextRuns[0]
+	}
+	if !l.LastSlot.IsZero() {
+		out.LastRunAt = l.LastSlot.Format(time.RFC3339)
+	}
+	if j.LastEnd != sessions.RunRan {
+		out.LastError = l.LastReason
+	}
+	return out
+}
