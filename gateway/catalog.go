@@ -14,6 +14,7 @@ import (
 	"herald/sessions"
 	"herald/tools"
 	"herald/tools/clarify"
+	"herald/tools/cronjob"
 	"herald/tools/files"
 	"herald/tools/memory"
 	"herald/tools/sessionsearch"
@@ -57,7 +58,7 @@ func (g *Gateway) buildTools() error {
 	all = append(all, g.newProcesses(environment)...)
 	g.catalog.terminal = terminal.Deps{Environment: environment, Protected: []string{g.opt.Paths.Home}, Timeout: cfg.Terminal.Timeout, Processes: g.processes, Now: g.now}
 	all = append(all, terminal.New(g.catalog.terminal),
-		todo.New(todos{g}), clarify.New(g.catalog.asker), sessionsearch.New(sessionsearch.Options{Archive: searcher{g}, Direct: g.direct}))
+		todo.New(todos{g}), clarify.New(g.catalog.asker), sessionsearch.New(sessionsearch.Options{Archive: searcher{g}, Direct: g.direct}), g.cronTool())
 	if cfg.Memory.Enabled || cfg.Memory.UserProfileEnabled {
 		g.memory = newMemories(g, memory.Options{Dir: g.opt.Paths.Memory,
 			MemoryLimit: onOff(cfg.Memory.Enabled, cfg.Memory.CharLimit), UserLimit: onOff(cfg.Memory.UserProfileEnabled, cfg.Memory.UserCharLimit)})
@@ -135,7 +136,7 @@ func (c *catalog) Names(ctx context.Context, origin sessions.Origin) []string {
 // itself, and jobs that make jobs have to be allowed.
 func (c *catalog) needsSomebody(name string) bool {
 	spec, _ := c.registry.Spec(name)
-	return name == clarify.Name || spec.Toolset == "messaging" || name == "cronjob" && !c.g.cfg().Cron.AllowScheduling
+	return name == clarify.Name || spec.Toolset == "messaging" || name == cronjob.Name && !c.g.cfg().Cron.AllowScheduling
 }
 
 // firstSet returns the first list that holds something.

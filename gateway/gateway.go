@@ -211,7 +211,7 @@ func (g *Gateway) buildCore() {
 		MayDecide: func(e platforms.Event, requester platforms.UserID) bool {
 			return g.decide(e).MayDecide(g.cfg().Approvals.Scope, requester, e.Sender)
 		},
-		Decide: g.runner.Decide, Wake: g.runner.Wake, Approvals: g.approvals, Confirm: func() bool { return g.cfg().Approvals.ConfirmSlash },
+		Decide: g.runner.Decide, Wake: g.runner.Wake, Jobs: g.jobsOfEvent, Approvals: g.approvals, Confirm: func() bool { return g.cfg().Approvals.ConfirmSlash },
 		BusyMode: func(at platforms.Address) string { return g.shown(at).BusyInputMode },
 		Progress: func(at platforms.Address) string { return g.shown(at).ToolProgress }, Log: g.log,
 	})

@@ -70,6 +70,7 @@ func (g *Gateway) verbs() map[string]admin.Verb {
 		"check":     func(ctx context.Context, _ json.RawMessage) (any, error) { return g.store.Check(ctx) },
 		"pairing":   g.pairingVerb,
 		"approvals": g.approvalsVerb,
+		"cron":      g.cronVerb,
 	}
 }
 

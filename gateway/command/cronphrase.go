@@ -18,6 +18,16 @@ type phrase struct {
 	prompt   string
 }
 
+// ParsePhrase parts a phrase such as "every weekday at 9 send me the news" into its schedule and its prompt, which may be
+// empty. The error is a *cron.Error when there is no schedule in it.
+func ParsePhrase(text string, now time.Time, zone *time.Location) (schedule, prompt string, err error) {
+	p, ok, err := splitPhrase(text, now, zone)
+	if err == nil && !ok {
+		_, err = cron.Parse(text, now, zone)
+	}
+	return p.schedule, p.prompt, err
+}
+
 // splitPhrase finds the schedule in a phrase and leaves the rest as the prompt. A "|" parts the two; else the schedule is
 // the longest beginning that is one ("every weekday at 9 send me the news"), or the longest later part that begins with a
 // word that only a schedule has ("remind me to stretch every hour", "tell me in 5 minutes to leave"). ok is false when
