@@ -58,9 +58,11 @@ func (g *Gateway) runKey(at platforms.Address) sessions.Key {
 }
 
 // zone is whose clock schedules are read on.
-func (g *Gateway) zone() *time.Location {
-	if name := g.cfg().Timezone; name != "" {
-		if zone, err := time.LoadLocation(name); err == nil {
+func (g *Gateway) zone() *time.Location { return zoneOf(g.cfg()) }
+
+func zoneOf(cfg *config.Config) *time.Location {
+	if cfg.Timezone != "" {
+		if zone, err := time.LoadLocation(cfg.Timezone); err == nil {
 			return zone
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"herald/cron"
 	"herald/gateway/command"
+	"herald/gateway/config"
+	"herald/gateway/jobs"
 	"herald/locales"
 	"herald/sessions"
 )
@@ -221,12 +223,15 @@ func runLine(list []cron.Job, run sessions.Run, zone *time.Location) RunLine {
 	return l
 }
 
-// ManageJobs does what the command line asks of the jobs in a home that no daemon serves. zone is the configured one.
-func ManageJobs(ctx context.Context, store sessions.Store, zone *time.Location, a CronArgs) (CronReply, error) {
+// ManageJobs does what the command line asks of the jobs in a home that no daemon serves.
+func ManageJobs(ctx context.Context, store sessions.Store, cfg *config.Config, paths config.Paths, a CronArgs) (CronReply, error) {
 	catalogs, err := locales.New(locales.Options{})
 	if err != nil {
 		return CronReply{}, err
 	}
-	book := cron.NewBook(cron.BookOptions{Store: store, Zone: func() *time.Location { return zone }})
-	return cronClerk{desk: &jobDesk{book: book, zone: zone, who: viewer{all: true}, by: cron.By{Source: cron.FromCLI}}, printer: catalogs.Printer("en"), now: time.Now}.do(ctx, a)
+	var idle *jobs.Jobs // its scheduler never runs
+	idle = jobs.New(jobs.Options{Store: store, Zone: func() *time.Location { return zoneOf(cfg) }, Home: paths.Home, SkillsDir: paths.Skills, Now: time.Now,
+		Check: func(ctx context.Context, t cron.Task) error { return idle.Check(ctx, t) }})
+	desk := &jobDesk{book: idle.Book(), zone: zoneOf(cfg), who: viewer{all: true}, by: cron.By{Source: cron.FromCLI}}
+	return cronClerk{desk: desk, printer: catalogs.Printer("en"), now: time.Now}.do(ctx, a)
 }
