@@ -23,7 +23,7 @@ func (g *Gateway) newJobs() *jobs.Jobs {
 	p := g.opt.Paths
 	return jobs.New(jobs.Options{
 		Store: g.store, Router: waker{g}, Account: platforms.AccountID(cmp.Or(g.opt.Profile, config.DefaultProfile)),
-		Key:    func(at platforms.Address) sessions.Key { return g.runKey(at) },
+		Key: func(at platforms.Address) sessions.Key { return g.runKey(at) }, KeyOptions: g.keyOptions, Describe: g.describe,
 		Places: jobPlaces{g}, Config: g.jobsConfig, Zone: g.zone, Texts: jobTexts{g.texts},
 		Render: func(at platforms.Address, markdown string) []platforms.Text {
 			return format.Render(markdown, g.traits(at).Text)
@@ -72,7 +72,21 @@ func zoneOf(cfg *config.Config) *time.Location {
 func (g *Gateway) jobsConfig() jobs.Config {
 	c := g.cfg().Cron
 	return jobs.Config{Mirror: c.Mirror, Wrap: c.Wrap, Preflight: c.Preflight, CatchUp: c.CatchUp, Retry: c.Retry, Quiet: !c.Delivery.Notify,
-		MaxParallel: c.MaxParallel, Nudge: c.Nudge, Keep: c.Keep, ScriptTimeout: c.ScriptTimeout}
+		MaxParallel: c.MaxParallel, Nudge: c.Nudge, Keep: c.Keep, ScriptTimeout: c.ScriptTimeout,
+		InChannel: func(name platforms.Name) bool { return g.platform(name).CronSurface == "in_channel" }}
+}
+
+// describe asks a platform what events from a place carry.
+func (g *Gateway) describe(ctx context.Context, at platforms.Address) (platforms.Room, error) {
+	adapter, ok := g.accounts.Adapter(at.AccountOf())
+	if !ok {
+		return platforms.Room{}, fmt.Errorf("no adapter serves %s", at.AccountOf())
+	}
+	describer, ok := adapter.(platforms.Describer)
+	if !ok {
+		return platforms.Room{}, fmt.Errorf("%s describes no places", at.Platform)
+	}
+	return describer.Describe(ctx, at)
 }
 
 func (g *Gateway) traits(at platforms.Address) platforms.Traits {

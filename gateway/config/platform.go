@@ -77,6 +77,7 @@ type Platform struct {
 	GroupUserCommands  []string `yaml:"group_user_allowed_commands" reload:"live" doc:"the same as user_allowed_commands, for groups"`
 	UnauthorizedDM     string   `yaml:"unauthorized_dm_behavior" oneof:"pair,ignore" reload:"live" doc:"what a stranger's direct message gets; unset: the general value"`
 	HomeChannel        Home     `yaml:"home_channel" short:"chat" reload:"live" doc:"where notices that belong to no conversation go"`
+	CronSurface        string   `yaml:"cron_continuable_surface" default:"thread" oneof:"thread,in_channel" reload:"live" doc:"where a reply goes on with what a scheduled job has sent: in a thread that is opened for it, where the platform has threads, or in the channel itself"`
 	ReplyTo            string   `yaml:"reply_to_mode" default:"first" oneof:"off,first,all" env:"{N}_REPLY_TO_MODE" reload:"live" doc:"which parts of an answer quote the question: none, the first, all"`
 	RestartNotice      bool     `yaml:"gateway_restart_notification" default:"true" reload:"live" doc:"say in the home channel that Herald has restarted"`
 	Typing             bool     `yaml:"typing_indicator" default:"true" reload:"live" doc:"show that an answer is being made"`

@@ -26,6 +26,8 @@ type Brief struct {
 	InChannel bool `json:"in_channel,omitempty"`
 	// Origin is the chat that the job was made in; nil for none.
 	Origin *sessions.Origin `json:"origin,omitempty"`
+	// Place is where the brief goes as events from there name it, as far as is known, with the person of a direct chat.
+	Place sessions.Origin `json:"place,omitzero"`
 	// Text is the output for the conversation: without a frame, files and secrets. Empty: nothing becomes part of one.
 	Text string `json:"text,omitempty"`
 	// More are the further messages to this place, in order, without an address.
@@ -66,19 +68,25 @@ func (j *Jobs) briefs(ctx context.Context, f finish, result *Result) []brief {
 }
 
 // surface decides how a brief is continued at its place.
-func (j *Jobs) surface(_ context.Context, f finish, target cron.Target) brief {
+func (j *Jobs) surface(ctx context.Context, f finish, target cron.Target) brief {
 	cfg := j.o.Config()
 	b := brief{Brief: Brief{Job: f.job.ID, Name: j.o.Redact(f.job.Name), Run: f.run.ID, First: true, Origin: f.task.Origin}}
 	b.first.Address = target.Address
 	b.Mirror = cron.MirrorEligible(target, f.task.Origin, f.task.Attach, cfg.Mirror)
-	if cfg.InChannel != nil && cfg.InChannel(target.Address.Platform) {
-		b.InChannel = cron.InChannelContinuable(target, f.task.Origin, f.task.Attach, cfg.Mirror)
+	flat := cfg.InChannel != nil && cfg.InChannel(target.Address.Platform)
+	if !b.Mirror && !flat {
+		return b
+	}
+	b.Place = j.place(ctx, target.Address, f.task.Origin)
+	if flat && (target.Address.Thread != "" || b.Place.Address.Thread == "") { // not a thread that its id alone names
+		b.InChannel = cron.InChannelContinuable(target, f.task.Origin, f.task.Attach, cfg.Mirror) || b.Mirror && b.Place.ChatType == platforms.DM
 	}
 	switch {
 	case b.InChannel:
 		b.first.Address.Thread = ""
-	case b.Mirror && target.Address.Thread == "":
+	case b.Mirror && target.Address.Thread == "" && b.Place.Address.Thread == "":
 		b.first.Thread = cron.Plain(b.Name, maxThreadName)
+		b.first.Address.Thread = j.topic(ctx, f.job.ID, target.Address)
 	}
 	return b
 }

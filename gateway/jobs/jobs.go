@@ -71,11 +71,15 @@ type Options struct {
 	// Account names the profile in the addresses of runs.
 	Account platforms.AccountID
 	Key     func(at platforms.Address) sessions.Key
-	Places  cron.Places
-	Config  func() Config
-	Zone    func() *time.Location
-	Texts   Texts
-	Metrics Metrics // nil: nobody is told
+	// KeyOptions say how the rooms of several people are split into conversations.
+	KeyOptions func() sessions.KeyOptions
+	// Describe tells what events from a place carry; see platforms.Describer. nil: nobody knows.
+	Describe func(ctx context.Context, at platforms.Address) (platforms.Room, error)
+	Places   cron.Places
+	Config   func() Config
+	Zone     func() *time.Location
+	Texts    Texts
+	Metrics  Metrics // nil: nobody is told
 	// Render writes Markdown for a place, in as many messages as it needs.
 	Render func(at platforms.Address, markdown string) []platforms.Text
 	// Attach takes the files out of a text that a run's session wrote, for a place: those that may go there, and why

@@ -1,27 +1,219 @@
 package jobs
 
 import (
+	"cmp"
+	"errors"
+	"strings"
+
 	"herald/cron"
 	"herald/platforms"
 	"herald/sessions"
 )
 
-// mirror makes a brief that has arrived part of the conversation of its chat. It returns how.
-func (j *Jobs) mirror(tx sessions.Tx, row sessions.OutboxRow, b Brief, _ platforms.ThreadID) ([]string, error) {
-	at := row.Message.Address
-	if !b.Mirror || b.Text == "" || !cron.IsDM(b.Origin, at) {
+// The ways in which a brief becomes part of conversations, as Delivery.Mirrored names them.
+const (
+	inThread  = "thread"  // of the thread that was opened for it, or that a reply to it opens
+	inChannel = "channel" // of the channel, on the platforms that are set to be continued there
+	inDM      = "dm"      // of a direct chat
+	inPlace   = "mirror"  // of those that are had at the place
+)
+
+// seed is a conversation that a brief becomes part of. It is named by an event as a reply would bring it, so that the
+// reply finds it.
+type seed struct {
+	how   string
+	event platforms.Event
+}
+
+// mirror makes a brief that has arrived part of the conversations in which a reply to it can come. thread is the one that
+// was opened for it. It returns how, one word for each conversation.
+//
+// The brief is put into the user's role: two answers in a row are no conversation. None gets it twice.
+func (j *Jobs) mirror(tx sessions.Tx, row sessions.OutboxRow, b Brief, thread platforms.ThreadID) ([]string, error) {
+	text := strings.TrimSpace(b.Text)
+	if text == "" || !b.Mirror && !b.InChannel {
 		return nil, nil
 	}
-	origin := sessions.Origin{Address: at, ChatType: platforms.DM}
-	if b.Origin != nil && cron.MatchesOrigin(at, b.Origin) {
-		origin = *b.Origin
+	text = "[Cron delivery: " + cron.Plain(b.Name, maxThreadName) + "]\n" + text
+	m := mirroring{j: j, tx: tx, b: b, place: j.known(tx, row, b), sent: row.Sent, thread: thread, opts: j.o.KeyOptions()}
+	var how []string
+	had := map[sessions.ID]bool{}
+	add := func(kind string, id sessions.ID) error {
+		if had[id] {
+			return nil
+		}
+		had[id], how = true, append(how, kind)
+		return tx.Append(&sessions.Message{Session: id, Role: sessions.User, Kind: sessions.KindMirror, Content: text, Active: true, At: j.o.Now()})
 	}
-	key := sessions.KeyFor(sessions.KeySource{Profile: string(j.o.Account), Platform: at.Platform, ChatType: platforms.DM, Scope: origin.Scope,
-		Chat: at.Chat, Thread: at.Thread, User: origin.User, UserAlt: origin.UserAlt}, sessions.DefaultKeyOptions())
-	s, err := tx.OpenSession(key, origin, j.o.Now())
-	if err != nil {
-		return nil, err
+	seeds, live := m.conversations()
+	for _, s := range seeds {
+		key := sessions.KeyFor(sessions.SourceOf(string(j.o.Account), s.event), m.opts)
+		session, err := tx.OpenSession(key, sessions.OriginOf(s.event, m.opts), j.o.Now())
+		if err == nil {
+			err = add(s.how, session.ID)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return []string{"dm"}, tx.Append(&sessions.Message{Session: s.ID, Role: sessions.User, Kind: sessions.KindMirror, Active: true, At: j.o.Now(),
-		Content: "[Cron delivery: " + b.Name + "]\n" + b.Text})
+	if live {
+		list, err := m.live()
+		for _, session := range list {
+			err = errors.Join(err, add(inPlace, session.ID))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(how) == 0 {
+		j.o.Log.Debug().Str("job", string(b.Job)).Int64("outbox", int64(row.ID)).Msg("cron: nobody talks where a brief went; it is part of no conversation")
+	}
+	return how, nil
+}
+
+// mirroring is one brief on its way into conversations.
+type mirroring struct {
+	j      *Jobs
+	tx     sessions.Tx
+	b      Brief
+	place  sessions.Origin // as events from there name it
+	sent   platforms.MessageID
+	thread platforms.ThreadID
+	opts   sessions.KeyOptions
+}
+
+// conversations returns those that replies come to, and whether instead all that are had at the place get the brief.
+func (m mirroring) conversations() (seeds []seed, live bool) {
+	dm := m.place.ChatType == platforms.DM
+	user := m.user()
+	switch {
+	case m.b.InChannel && (cron.InChannelSeedAllowed(dm, user.ID) || !m.opts.GroupPerUser):
+		if m.place.Address.Platform != teams || m.place.ChatType != platforms.Channel { // there every message has a thread
+			seeds = append(seeds, seed{inChannel, m.event("", user)})
+		}
+		return m.threaded(seeds, m.companion()), false
+	case !m.b.Mirror:
+		return nil, false
+	case m.thread != "":
+		if seeds = m.threaded(nil, m.thread); dm {
+			seeds = append(seeds, seed{inDM, m.event("", user)})
+		}
+		return seeds, false
+	case dm:
+		return []seed{{inDM, m.event(m.place.Address.Thread, user)}}, false
+	case m.place.Address.Thread != "" && (!m.perPersonInThreads() || user.ID != ""):
+		return []seed{{inPlace, m.event(m.place.Address.Thread, user)}}, false
+	case m.place.Address.Thread == "" && user.ID != "":
+		return []seed{{inPlace, m.event("", user)}}, false
+	}
+	return nil, true
+}
+
+// threaded adds the conversation of a thread. Where threads are split by person and none is known, there is none that a
+// reply would come to.
+func (m mirroring) threaded(seeds []seed, thread platforms.ThreadID) []seed {
+	user := m.user()
+	if thread == "" || m.place.ChatType != platforms.DM && m.perPersonInThreads() && user.ID == "" {
+		return seeds
+	}
+	return append(seeds, seed{inThread, m.event(thread, user)})
+}
+
+func (m mirroring) perPersonInThreads() bool { return m.opts.GroupPerUser && m.opts.ThreadPerUser }
+
+const (
+	discord platforms.Name = "discord"
+	slack   platforms.Name = "slack"
+	teams   platforms.Name = "teams"
+)
+
+// companion is the thread that a reply to the message itself begins, where the platform names it after the message.
+func (m mirroring) companion() platforms.ThreadID {
+	switch at := m.place.Address; {
+	case at.Platform == slack,
+		at.Platform == discord && m.place.ChatType != platforms.DM,
+		at.Platform == teams && m.place.ChatType == platforms.Channel:
+		return platforms.ThreadID(m.sent)
+	}
+	return ""
+}
+
+// user is the person whose conversation the brief belongs to, where rooms are split by person.
+func (m mirroring) user() platforms.User {
+	if m.place.ChatType == platforms.DM {
+		return platforms.User{ID: m.place.User, Alt: m.place.UserAlt, Name: m.place.UserName}
+	}
+	id := cron.SeedUser(m.b.Origin, m.place.Address)
+	if id == "" {
+		return platforms.User{}
+	}
+	return platforms.User{ID: id, Alt: m.b.Origin.UserAlt, Name: m.b.Origin.UserName}
+}
+
+// event is what a reply brings. What several people share names nobody before one of them has spoken.
+func (m mirroring) event(thread platforms.ThreadID, user platforms.User) platforms.Event {
+	p := m.place
+	e := platforms.Event{Address: p.Address, ChatType: p.ChatType, Scope: p.Scope, ParentChat: p.ParentChat, ChatName: p.ChatName, Topic: p.Topic, Sender: user}
+	e.Address.Thread = thread
+	switch {
+	case thread == "" && p.ChatType == platforms.Thread:
+		e.ChatType = platforms.Channel
+	case thread != "" && p.Address.Platform == discord && p.ChatType != platforms.DM:
+		e.ChatType, e.ParentChat = platforms.Thread, p.Address.Chat
+	}
+	if e.ChatType != platforms.DM && (thread != "" && !m.perPersonInThreads() || !m.opts.GroupPerUser) {
+		e.Sender = platforms.User{}
+	}
+	return e
+}
+
+// live returns the conversations that are had at the place, whoever has them.
+func (m mirroring) live() ([]sessions.Session, error) {
+	at := m.place.Address
+	var out []sessions.Session
+	const page = 100
+	for offset := 0; ; offset += page {
+		list, err := m.tx.Sessions(sessions.SessionQuery{Platform: at.Platform, Account: at.Account, Chat: at.Chat, Live: true, Limit: page, Offset: offset})
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range list {
+			if s.Origin.Address.Thread == at.Thread {
+				out = append(out, s)
+			}
+		}
+		if len(list) < page {
+			return out, nil
+		}
+	}
+}
+
+// known is the place of a brief as far as it was known when its run ended, and what conversations there say of it. A thread
+// that was opened for the brief is no part of it.
+func (j *Jobs) known(tx sessions.Tx, row sessions.OutboxRow, b Brief) sessions.Origin {
+	p := b.Place
+	if p.Address.IsZero() {
+		p.Address = row.Message.Address
+	}
+	at := &p.Address
+	if row.Message.Thread != "" || b.InChannel {
+		at.Thread = ""
+	}
+	if p.ChatType != "" && (p.Scope != "" || at.Platform != slack) {
+		return p
+	}
+	there, _ := tx.Sessions(sessions.SessionQuery{Platform: at.Platform, Account: at.Account, Chat: at.Chat, Limit: 1})
+	for _, s := range there {
+		p.ChatType, p.Scope = cmp.Or(p.ChatType, s.Origin.ChatType), cmp.Or(p.Scope, s.Origin.Scope)
+	}
+	if p.Scope == "" { // of the account: a bot is in one workspace
+		there, _ = tx.Sessions(sessions.SessionQuery{Platform: at.Platform, Account: at.Account, Limit: 1})
+		for _, s := range there {
+			p.Scope = s.Origin.Scope
+		}
+	}
+	if p.ChatType == "" {
+		p.ChatType = platforms.Group
+	}
+	return p
 }

@@ -32,7 +32,7 @@ func (j *Jobs) Settled(tx sessions.Tx, row sessions.OutboxRow, thread platforms.
 			return nil, err
 		}
 		if row.State == sessions.OutSent {
-			if kinds, err = j.mirror(tx, row, b, thread); err != nil {
+			if kinds, err = j.continues(tx, row, b, thread); err != nil {
 				return nil, err
 			}
 		}
@@ -40,10 +40,34 @@ func (j *Jobs) Settled(tx sessions.Tx, row sessions.OutboxRow, thread platforms.
 	if err := j.noteDelivery(tx, row, b, rows, kinds); err != nil {
 		return nil, err
 	}
-	if row.State == sessions.OutUnknown {
-		return rows, nil // a person may send it again: then it is settled once more
+	if row.State == sessions.OutUnknown { // a person may send it again: then it is settled once more, without what is queued now
+		b.More = nil
+		data, err := json.Marshal(b)
+		if err != nil {
+			return nil, err
+		}
+		return rows, tx.SetValue(delivery.SpaceBrief, delivery.BriefName(row.ID), data, j.o.Now())
 	}
 	return rows, tx.SetValue(delivery.SpaceBrief, delivery.BriefName(row.ID), nil, j.o.Now())
+}
+
+// continues makes the brief part of conversations. That it can't be is told in the log, and costs nothing else: the brief has
+// arrived.
+func (j *Jobs) continues(tx sessions.Tx, row sessions.OutboxRow, b Brief, thread platforms.ThreadID) (how []string, err error) {
+	err = tx.Savepoint(func() (err error) {
+		if err = j.keepTopic(tx, row, b, thread); err == nil {
+			how, err = j.mirror(tx, row, b, thread)
+		}
+		return err
+	})
+	switch {
+	case err == nil:
+		return how, nil
+	case errors.Is(err, sessions.ErrFull), errors.Is(err, sessions.ErrReadOnly), errors.Is(err, sessions.ErrCorrupt):
+		return nil, err // the receipt can't be written either: it is tried again
+	}
+	j.o.Log.Warn().Err(err).Str("job", string(b.Job)).Int64("outbox", int64(row.ID)).Msg("cron: a brief that has arrived could not become part of its conversation; a reply to it is not understood")
+	return nil, nil
 }
 
 // further queues the messages behind the first one, into its thread where one was opened. When the first could not be
