@@ -9,11 +9,12 @@ import (
 // Cause is why a run failed, as far as its error tells. The names are stable: translations hang on them.
 type Cause string
 
-// The causes. A script and an agent that did nothing are never blamed on the model's provider, whatever stands in what
+// The causes. A script, a monitor and an agent that did nothing are never blamed on the model's provider, whatever stands in what
 // they put out.
 const (
 	CauseScriptTime  Cause = "script_time" // a script ran longer than it may
 	CauseScript      Cause = "script"      // a script failed
+	CauseMonitor     Cause = "monitor"     // what the job watches can't be seen
 	CauseIdle        Cause = "idle"        // the agent did nothing for too long
 	CauseScan        Cause = "scan"        // the prompt holds what no prompt may
 	CauseRate        Cause = "rate"        // the provider has had too many requests
@@ -30,6 +31,7 @@ var causeRules = []struct {
 }{
 	{CauseScriptTime, regexp.MustCompile(`(?i)\bscript\b[^\n]*\b(?:timed? ?out|ran (?:for )?longer|took longer|deadline exceeded|time limit)`), "The script ran longer than it may, and was ended."},
 	{CauseScript, regexp.MustCompile(`(?i)^\s*(?:the )?(?:monitor )?script\b`), "The script failed"},
+	{CauseMonitor, regexp.MustCompile(`(?i)^\s*(?:the )?monitor\b`), "What the job watches can't be seen"},
 	{CauseIdle, regexp.MustCompile(`(?i)\b(?:inactiv\w*|no activity|did nothing for|was idle for)\b`), "The agent did nothing for too long, and was ended."},
 	{CauseScan, regexp.MustCompile(`^(?:.*: )?the text (?:tells the agent|sends secrets|reads a file of|deletes the system|opens a way|stops or restarts|holds characters)`), "The prompt holds something that no job may"},
 	{CauseRate, regexp.MustCompile(`(?i)(?:^|[\s("'\[=])429(?:$|[\s)"'\],;:]|\.(?:\s|$))|\brate[_ -]?limit|\btoo many requests\b`), "The model's provider has had too many requests (429)."},

@@ -207,6 +207,14 @@ type (
 	Directory interface {
 		Rooms(ctx context.Context) ([]Room, error)
 	}
+	// Describer tells what the events from a place carry, whether somebody has written there or not: what is sent to it on our
+	// own account belongs to the conversation that a reply will continue.
+	Describer interface {
+		// Describe returns the place as events name it: its address, which may be another one than at (a person's id stands
+		// for their direct chat), its type and scope, and the person of a direct chat where that is known. It may ask the
+		// platform. The error is a *SendError.
+		Describe(ctx context.Context, at Address) (Room, error)
+	}
 	// Opener finds or makes the direct chat with a person.
 	Opener interface {
 		Open(ctx context.Context, user UserID) (Address, error)

@@ -91,6 +91,12 @@ func roundTrip(t *testing.T, s *stage) {
 			if e.Sender.ID == "" || e.Sender.Name == "" {
 				t.Fatalf("the sender is %+v, want an id and a name", e.Sender)
 			}
+			if d, ok := s.adapter.(platforms.Describer); !ok {
+				t.Fatal("the adapter can't describe a place")
+			} else if room, err := d.Describe(t.Context(), p.Address); err != nil || room.Address != e.Address || room.Type != e.ChatType || room.Scope != e.Scope ||
+				room.User != "" && room.User != e.Sender.ID {
+				t.Fatalf("the place is described as %+v (%v), the event says %+v, type %q, scope %q by %q", room, err, e.Address, e.ChatType, e.Scope, e.Sender.ID)
+			}
 			answer := s.word()
 			receipt, err := s.send(patience, platforms.Outgoing{Address: e.Address, Text: say(answer), ReplyTo: e.Message.ID})
 			if err != nil {

@@ -55,6 +55,9 @@ func ownThread(t *testing.T, s *stage) {
 					s.stop()
 					s.start()
 				}
+				if room, err := s.adapter.(platforms.Describer).Describe(t.Context(), in.Address); err != nil || room.Address != in.Address || room.Type != in.Type {
+					t.Fatalf("the thread is described as %+v (%v), want %+v, type %q", room, err, in.Address, in.Type)
+				}
 				more := s.word()
 				s.mustSend(in, more)
 				if n := s.copies(in, more); n != 1 {
