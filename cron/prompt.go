@@ -53,28 +53,22 @@ type Watched struct{ What, Before, After string }
 
 // Material is what the prompt of a run is made of.
 type Material struct {
-	Skills []SkillText
-	// MaySchedule leaves out the sentence that forbids it to make jobs.
-	MaySchedule bool
-	Earlier     []Earlier // in the order in which the job lists them
-	Watched     *Watched
-	Script      *ScriptRun
-	Prompt      string
+	Skills  []SkillText
+	Earlier []Earlier // in the order in which the job lists them
+	Watched *Watched
+	Script  *ScriptRun
+	Prompt  string
 	// Now is what a person who started this run by hand said to it.
 	Now string
 }
 
-const (
-	hint = "You run by a schedule: nobody sits before this conversation, and nobody answers a question. Your last message is delivered by itself " +
-		"to where the job says, so send it nowhere with a tool. When there is nothing new that is worth reading, answer [SILENT] and nothing else."
-	hintNoJobs = " Make no further jobs."
-	// MaxBlock is how many characters of a script's output or error a prompt gets; the middle is left out.
-	MaxBlock = 40_000
-)
+// MaxBlock is how many characters of a script's output or error a prompt gets; the middle is left out.
+const MaxBlock = 40_000
 
-// Assemble makes the prompt of a run: skills, what a scheduled run is, earlier outputs, what has changed, the script's
-// output, what the author wrote, what the person who started it said. It is scanned, and characters that can't be seen
-// are taken out; a *ScanError keeps the run from beginning.
+// Assemble makes the prompt of a run: skills, earlier outputs, what has changed, the script's output, what the author
+// wrote, what the person who started it said. Where the author's words are all there is, they stand as they are; what a
+// scheduled run is says the system prompt. The whole is scanned, and characters that can't be seen are taken out; a
+// *ScanError keeps the run from beginning.
 func (m Material) Assemble() (string, error) {
 	if len(m.Skills) == 0 { // with skills, the whole is what the author wrote
 		for _, text := range []string{m.Prompt, m.Now} {
@@ -91,7 +85,6 @@ func (m Material) text() string {
 	for _, s := range m.Skills {
 		parts = append(parts, fmt.Sprintf("## Skill: %s\n\n%s", s.Name, strings.TrimSpace(s.Text)))
 	}
-	parts = append(parts, m.hint())
 	for _, e := range m.Earlier {
 		parts = append(parts, e.block())
 	}
@@ -102,21 +95,17 @@ func (m Material) text() string {
 	if s := m.Script; s != nil {
 		parts = append(parts, s.block())
 	}
-	if text := strings.TrimSpace(m.Prompt); text != "" {
+	text, now := strings.TrimSpace(m.Prompt), strings.TrimSpace(m.Now)
+	if len(parts) == 0 && now == "" {
+		return text
+	}
+	if text != "" {
 		parts = append(parts, "## Task\n\n"+text)
 	}
-	if text := strings.TrimSpace(m.Now); text != "" {
-		parts = append(parts, "## Run Context\n\nThis run was started by hand, with this said to it:\n\n"+text)
+	if now != "" {
+		parts = append(parts, "## Run Context\n\nThis run was started by hand, with this said to it:\n\n"+now)
 	}
 	return strings.Join(parts, "\n\n")
-}
-
-func (m Material) hint() string {
-	text := "## Scheduled run\n\n" + hint
-	if !m.MaySchedule {
-		text += hintNoJobs
-	}
-	return text
 }
 
 func (e Earlier) block() string {

@@ -212,9 +212,6 @@ func (s *Scheduler) note(tx sessions.Tx, run sessions.Run) error {
 	return s.put(tx, &job)
 }
 
-// retryAfter is how long a run that did not reach its model waits to be tried again (spec A5.12).
-var retryAfter = []time.Duration{5 * time.Minute, 15 * time.Minute, 30 * time.Minute}
-
 // Again plans a run that did not reach its model once more, before it is ended in the same transaction. ok is false when
 // it is not to be: the job is a one-shot, it was tried often enough, its next slot comes first, or a person has run it.
 func (s *Scheduler) Again(tx sessions.Tx, run sessions.Run) (at time.Time, ok bool, err error) {
@@ -230,11 +227,7 @@ func (s *Scheduler) Again(tx sessions.Tx, run sessions.Run) (at time.Time, ok bo
 	if job.Retry != nil {
 		tries = job.Retry.Tries
 	}
-	if tries >= len(retryAfter) || job.Next.IsZero() {
-		return at, false, nil
-	}
-	at = s.o.Now().UTC().Add(retryAfter[tries]).Truncate(time.Second)
-	if !at.Before(job.Next) {
+	if at, ok = RetryAt(tries, s.o.Now().UTC().Truncate(time.Second), job.Next); !ok || job.Next.IsZero() {
 		return at, false, nil
 	}
 	job.Retry = &Retry{At: at, After: job.Next, Tries: tries + 1}

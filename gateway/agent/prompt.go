@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,12 +91,16 @@ func Prompt(in PromptInput) string {
 }
 
 // scheduled tells the model that it is alone.
-const scheduled = "You run as a scheduled job (cron): nobody is there to talk to or to be asked. Do what the message says. Your last answer is delivered by itself to where the job's output goes: write only what its readers need, and do not send it yourself. When there is nothing new that is worth their attention, answer with [SILENT] and nothing else. Do not make further scheduled jobs."
+const scheduled = "You run as a scheduled job (cron): nobody is there to talk to or to be asked. Do what the message says. Your last answer is delivered by itself to where the job's output goes: write only what its readers need, and do not send it yourself. When there is nothing new that is worth their attention, answer with [SILENT] and nothing else."
 
 // place tells the model where it speaks.
 func place(in PromptInput) string {
 	if in.Scheduled {
-		return scheduled + " Write Markdown." + below(in)
+		text := scheduled
+		if !slices.Contains(in.Tools, "cronjob") {
+			text += " Make no further jobs."
+		}
+		return text + " Write Markdown." + below(in)
 	}
 	o := in.Session.Origin
 	var b strings.Builder

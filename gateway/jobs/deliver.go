@@ -140,8 +140,8 @@ func (j *Jobs) words(f finish, b brief) (shown, plain string) {
 		return shown, shown
 	case f.state != sessions.RunRan:
 		streak := f.job.Streak + 1
-		nudge := nudges(streak, cfg.Nudge, f.job.Plan.Schedule.Kind)
-		shown = j.o.Texts.Failed(at, f.job, summary(f.reason), streak, nudge)
+		nudge := cron.Nudge(streak, cfg.Nudge, f.job.Plan.Schedule.Kind != cron.Once)
+		shown = j.o.Texts.Failed(at, f.job, cron.FailureLine(f.reason), streak, nudge)
 		return shown, shown
 	case !cfg.Wrap:
 		return f.text, f.text

@@ -108,7 +108,7 @@ func ofTurn(e turn.End) finish {
 		f.reason, f.mute = "a person stopped it", true
 	case e.State != sessions.TurnDone:
 		if e.Idle {
-			f.reason = reasonIdle
+			f.reason = "no activity for too long: " + e.Reason
 		}
 	default:
 		f.whole, f.text = e.Text, cron.Deliverable(e.Text)

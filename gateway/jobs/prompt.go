@@ -17,29 +17,35 @@ const maxSkill = 256 << 10
 
 // prompt writes what the agent is asked in a run. An error keeps the run from beginning.
 func (j *Jobs) prompt(s cron.Start, t cron.Task, found findings) (string, error) {
-	var skills, earlier []block
+	m := cron.Material{Prompt: t.Prompt, Now: s.Note, Watched: found.watched, Script: found.script}
 	for _, name := range t.Skills {
 		text, err := j.skill(name)
 		if err != nil {
 			return "", err
 		}
-		skills = append(skills, block{name, text})
+		m.Skills = append(m.Skills, cron.SkillText{Name: name, Text: text})
 	}
-	outputs := cron.Outputs{Home: j.o.Home}
 	for _, ref := range t.ContextFrom {
-		id := cron.JobID(ref)
-		if ref == cron.Self {
-			id = s.Job.ID
-		}
-		text, ok, err := outputs.Newest(id)
-		if err != nil {
-			j.o.Log.Warn().Err(err).Str("job", string(s.Job.ID)).Str("source", s.Job.Source).Msg("cron: the output of another job is left out")
-		}
-		if ok {
-			earlier = append(earlier, block{string(id), text})
+		if e, ok := j.earlier(s.Job, ref); ok {
+			m.Earlier = append(m.Earlier, e)
 		}
 	}
-	return assemble(skills, earlier, found, t.Prompt, s.Note), nil
+	return m.Assemble()
+}
+
+// earlier is the newest output of a job that another one reads. One that is not there is left out.
+func (j *Jobs) earlier(of cron.Job, ref string) (e cron.Earlier, ok bool) {
+	e = cron.Earlier{Job: cron.JobID(ref), Name: ref}
+	if e.Self = ref == cron.Self; e.Self {
+		e.Job, e.Name = of.ID, of.Name
+	} else if other, err := j.book.Find(context.Background(), ref); err == nil {
+		e.Name = other.Name
+	}
+	var err error
+	if e.Text, ok, err = (cron.Outputs{Home: j.o.Home}).Newest(e.Job); err != nil {
+		j.o.Log.Warn().Err(err).Str("job", string(of.ID)).Str("source", of.Source).Msg("cron: the output of another job is left out")
+	}
+	return e, ok
 }
 
 // Check reports what a task names that is not in the home, as a *cron.TaskError.

@@ -4,25 +4,23 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"herald/cron"
 	"herald/sessions"
 )
 
-// findings are what a run has found before its agent is asked.
+// findings are what a run has found before its agent is asked; nil where there was nothing to look at.
 type findings struct {
-	// script is what a script printed, scriptErr why it failed; ran says that there was one.
-	ran               bool
-	script, scriptErr string
-	// change is what a monitor has seen, for the agent; empty where nothing is watched.
-	change string
+	script  *cron.ScriptRun
+	watched *cron.Watched
 }
 
 // sight is one look of a monitor.
 type sight struct {
 	// changed says that it differs from the last one; news is what the agent is told of it.
 	changed bool
-	news    string
+	news    *cron.Watched
 	state   json.RawMessage // to be compared with the next time
 }
 
@@ -76,14 +74,12 @@ func (j *Jobs) work(s cron.Start, t cron.Task) {
 			j.over(f)
 			return
 		}
-		found.change = seen.news
+		found.watched = seen.news
 	}
 	if t.Script != "" {
-		out, err := j.script(ctx, t.Script, t.Workdir)
-		found.ran, found.script = true, out
-		if err != nil {
-			found.scriptErr = j.o.Redact(err.Error())
-		}
+		run := j.script(ctx, t.Script, t.Workdir)
+		run.Err = j.o.Redact(run.Err)
+		found.script = &run
 		if done := j.afterScript(&f, found); done {
 			j.over(f)
 			return
@@ -101,23 +97,18 @@ func (j *Jobs) work(s cron.Start, t cron.Task) {
 
 // afterScript decides what a script's output means; done is true when the run ends with it.
 func (j *Jobs) afterScript(f *finish, found findings) (done bool) {
+	why, idle := found.script.Idle()
 	switch {
-	case f.task.NoAgent && found.scriptErr != "":
-		f.state, f.reason = sessions.RunFailed, found.scriptErr
-		f.whole = found.script
-	case found.scriptErr != "":
-		return false // the agent is told
-	case asleep(found.script):
-		f.silent, f.whole = "no_change", found.script
-	case f.task.NoAgent:
-		f.text = found.script
-		if f.text == "" {
-			f.silent = "silent"
-		}
-	case found.script == "":
-		f.silent = "no_change"
+	case idle && f.task.NoAgent && strings.TrimSpace(found.script.Stdout) == "":
+		f.silent, f.reason = "silent", why
+	case idle:
+		f.silent, f.reason, f.whole = "no_change", why, found.script.Stdout
+	case !f.task.NoAgent:
+		return false // the agent is told, also of a failure
+	case found.script.Err != "":
+		f.state, f.reason, f.whole = sessions.RunFailed, found.script.Err, found.script.Stdout
 	default:
-		return false
+		f.text = strings.TrimSpace(found.script.Stdout)
 	}
 	return true
 }
