@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -14,14 +16,22 @@ import (
 	"herald/gateway/turn"
 	"herald/locales"
 	"herald/platforms"
+	"herald/platforms/fetch"
 	"herald/platforms/format"
 	"herald/sessions"
 )
 
 // newJobs makes the scheduled jobs of the profile.
-func (g *Gateway) newJobs() *jobs.Jobs {
+func (g *Gateway) newJobs() (*jobs.Jobs, error) {
 	p := g.opt.Paths
+	scripts := jobs.NewScripts(jobs.ScriptOptions{Dir: filepath.Join(p.Home, jobs.ScriptsDir), Timeout: func() time.Duration { return g.cfg().Cron.ScriptTimeout },
+		Deny: secretNames(os.Environ()), Passthrough: g.cfg().Terminal.EnvPassthrough, Redact: g.opt.Redactor.String})
+	pages, err := fetch.New(g.downloads(""))
+	if err != nil {
+		return nil, err
+	}
 	return jobs.New(jobs.Options{
+		Scripts: scripts, Watcher: &jobs.Watcher{Fetch: pages, Scripts: scripts, Redact: g.opt.Redactor.String},
 		Store: g.store, Router: waker{g}, Account: platforms.AccountID(cmp.Or(g.opt.Profile, config.DefaultProfile)),
 		Key: func(at platforms.Address) sessions.Key { return g.runKey(at) }, KeyOptions: g.keyOptions, Describe: g.describe,
 		Places: jobPlaces{g}, Config: g.jobsConfig, Zone: g.zone, Texts: jobTexts{g.texts},
@@ -29,8 +39,8 @@ func (g *Gateway) newJobs() *jobs.Jobs {
 			return format.Render(markdown, g.traits(at).Text)
 		},
 		Attach: g.attach, Strip: turn.StripMedia, Take: g.worker.Take, Ready: g.ready, Check: g.checkTask, Redact: g.opt.Redactor.String,
-		Home: p.Home, SkillsDir: p.Skills, Log: g.log, Now: g.now,
-	})
+		Home: p.Home, SkillsDir: p.Skills, Metrics: g.metrics, Log: g.log, Now: g.now,
+	}), nil
 }
 
 // waker gives news to the router, which is made after the jobs.
@@ -72,7 +82,7 @@ func zoneOf(cfg *config.Config) *time.Location {
 func (g *Gateway) jobsConfig() jobs.Config {
 	c := g.cfg().Cron
 	return jobs.Config{Mirror: c.Mirror, Wrap: c.Wrap, Preflight: c.Preflight, CatchUp: c.CatchUp, Retry: c.Retry, Quiet: !c.Delivery.Notify,
-		MaxParallel: c.MaxParallel, Nudge: c.Nudge, Keep: c.Keep, ScriptTimeout: c.ScriptTimeout,
+		MaxParallel: c.MaxParallel, Nudge: c.Nudge, Keep: c.Keep,
 		InChannel: func(name platforms.Name) bool { return g.platform(name).CronSurface == "in_channel" }}
 }
 
@@ -110,12 +120,14 @@ func (g *Gateway) attach(ctx context.Context, of sessions.Key, text string, at p
 	return rest, files, refused
 }
 
-// ready reports what keeps a job from running at all: its model can't be opened.
-func (g *Gateway) ready(_ context.Context, t cron.Task) error {
-	if t.NoAgent {
-		return nil
+// ready reports what keeps a job from running at all: its model can't be opened, or what it names is gone.
+func (g *Gateway) ready(ctx context.Context, t cron.Task) error {
+	if !t.NoAgent {
+		if err := g.models.usable(cmp.Or(t.Model, g.cfg().Cron.Model)); err != nil {
+			return fmt.Errorf("its model: %w", err)
+		}
 	}
-	return g.models.usable(cmp.Or(t.Model, g.cfg().Cron.Model))
+	return g.jobs.Check(ctx, t)
 }
 
 // checkTask reports what a job names that is not there.
@@ -198,7 +210,7 @@ func (j jobTexts) name(job cron.Job) locales.Arg {
 func (j jobTexts) Failed(at platforms.Address, job cron.Job, reason string, streak int, nudge bool) string {
 	text := "⚠️ " + j.t.say(at, "cron.failed", j.name(job), locales.Str("reason", format.EscapeMarkdown(j.t.g.opt.Redactor.String(reason))))
 	if nudge {
-		text += "\n" + j.t.say(at, "cron.nudge", locales.Int("count", streak), locales.Str("id", string(job.ID)))
+		text += "\n" + j.t.printer(at).N("cron.nudge", streak, locales.Str("id", string(job.ID)))
 	}
 	return text
 }

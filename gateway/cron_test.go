@@ -2,8 +2,14 @@ package gateway_test
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -104,4 +110,207 @@ func TestCron_ABriefOfAHomeChannelCanBeAnswered(t *testing.T) {
 	}
 	require.Equal(t, 1, told)
 	require.Equal(t, 1, h.count(7, "Three mails wait for you."))
+}
+
+// briefer answers scheduled runs with what its tests say, and everybody else with "ok".
+func briefer(answer func(r modeltest.Request) modeltest.Reply) *modeltest.Script {
+	return modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if strings.Contains(r.System, "scheduled job (cron)") {
+			return answer(r)
+		}
+		return modeltest.Text("ok")
+	})
+}
+
+// hello lets the bot write to a chat.
+func (h *house) hello(chat int64) {
+	h.tg.Say(chat, "/whoami")
+	h.until("a command was answered", func() bool { return len(h.texts(chat)) > 0 })
+}
+
+// Spec A11: silence keeps the output and sends nothing. Spec A5.7: a run has no tool that needs somebody, or makes jobs.
+func TestCron_Silence(t *testing.T) {
+	script := briefer(func(modeltest.Request) modeltest.Reply { return modeltest.Text("Nothing new.\n[SILENT]") })
+	h := start(t, script)
+	h.hello(7)
+	j := h.job(cron.Change{Prompt: ptr("Look."), Deliver: ptr("telegram:7")})
+	run, result := h.ran(j.ID)
+	require.Equal(t, sessions.RunRan, run.State)
+	require.Equal(t, "silent", result.Silent)
+	require.Empty(t, result.Deliveries)
+	kept, err := os.ReadFile(result.Output)
+	require.NoError(t, err)
+	require.Contains(t, string(kept), "Nothing new.")
+	require.Zero(t, h.count(7, "Nothing new"))
+	for _, r := range script.Requests() {
+		require.NotContains(t, r.Tools, "clarify")
+		require.NotContains(t, r.Tools, "cronjob")
+		require.Contains(t, r.Tools, "terminal")
+		require.Equal(t, "Look.", r.LastUser(), "the prompt stands alone")
+	}
+}
+
+// Spec A5.11, A7.3: a failure is told where the job says, shortly, with a nudge after three; a success ends the row.
+func TestCron_Failures(t *testing.T) {
+	fails := true
+	script := briefer(func(modeltest.Request) modeltest.Reply {
+		if fails {
+			return modeltest.Failing(400, "invalid_request_error", "the request is malformed")
+		}
+		return modeltest.Text("All is well.")
+	})
+	h := start(t, script)
+	h.hello(7)
+	h.hello(8)
+	j := h.job(cron.Change{Name: ptr("Watch"), Prompt: ptr("Look."), Deliver: ptr("telegram:7"), FailureDeliver: ptr("telegram:8")})
+	for i := range 3 {
+		run, result := h.ran(j.ID)
+		require.Equal(t, sessions.RunFailed, run.State)
+		require.Len(t, result.Deliveries, 1)
+		require.Equal(t, i+1, h.count(8, "Watch has failed"), "%v %+v %v", run.Reason, result, h.texts(8))
+	}
+	require.Equal(t, 1, h.count(8, "3 times in a row"))
+	require.Zero(t, h.count(7, "failed"))
+	fails = false
+	run, _ := h.ran(j.ID)
+	require.Equal(t, sessions.RunRan, run.State, run.Reason)
+	require.Equal(t, 1, h.count(7, "All is well."))
+	got, err := h.gateway.Jobs().Book().Find(context.Background(), string(j.ID))
+	require.NoError(t, err)
+	require.Zero(t, got.Streak)
+}
+
+// Spec A5.9: what can't run asks no model and says so once.
+func TestCron_BlockedIsSaidOnce(t *testing.T) {
+	script := briefer(func(modeltest.Request) modeltest.Reply { return modeltest.Text("done") })
+	h := start(t, script)
+	h.hello(7)
+	skill := filepath.Join(h.home, "skills", "mail", "SKILL.md")
+	require.NoError(t, os.MkdirAll(filepath.Dir(skill), 0o700))
+	require.NoError(t, os.WriteFile(skill, []byte("---\nname: mail\n---\nRead the mail first."), 0o600))
+	j := h.job(cron.Change{Name: ptr("Mail"), Prompt: ptr("Look."), Skills: &[]string{"mail"}, Deliver: ptr("telegram:7")})
+	require.NoError(t, os.Rename(skill, skill+".away"))
+	for range 2 {
+		run, result := h.ran(j.ID)
+		require.Equal(t, sessions.RunFailed, run.State)
+		require.True(t, result.Blocked)
+	}
+	require.Equal(t, 1, h.count(7, "Mail can't run"))
+	require.Empty(t, script.Requests())
+	require.NoError(t, os.Rename(skill+".away", skill))
+	run, _ := h.ran(j.ID)
+	require.Equal(t, sessions.RunRan, run.State)
+	asked := script.Requests()
+	require.Contains(t, asked[len(asked)-1].LastUser(), "Read the mail first.")
+	require.NotContains(t, asked[len(asked)-1].LastUser(), "name: mail")
+}
+
+// Spec A5.12: a model that is not reached is tried again before anybody is told.
+func TestCron_UnreachableIsTriedAgain(t *testing.T) {
+	h := build(t, briefer(func(modeltest.Request) modeltest.Reply { return modeltest.Text("back again") }))
+	var mu sync.Mutex
+	now := time.Date(2026, 11, 2, 8, 59, 0, 0, time.UTC)
+	h.now = func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}
+	h.set["timezone"] = "UTC"
+	h.set["agent.api_max_retries"] = "0"
+	h.run()
+	h.hello(7)
+	h.api.Close()
+	j := h.job(cron.Change{Name: ptr("Watch"), Prompt: ptr("Look."), Deliver: ptr("telegram:7")})
+	pass := func(d time.Duration) {
+		mu.Lock()
+		now = now.Add(d)
+		mu.Unlock()
+		h.gateway.Jobs().Look()
+	}
+	pass(2 * time.Minute)
+	runs := h.runs(j.ID, 1)
+	require.Equal(t, sessions.RunFailed, runs[0].State, runs[0].Reason)
+	require.False(t, jobs.ReadResult(runs[0]).Retry.IsZero())
+	require.Zero(t, h.count(7, "failed"))
+	for i, wait := range []time.Duration{5, 15, 30} {
+		pass(wait*time.Minute + time.Second)
+		runs = h.runs(j.ID, i+2)
+		require.Equal(t, sessions.RunRetry, runs[0].Kind)
+	}
+	h.until("the last failure is told", func() bool { return h.count(7, "Watch has failed") == 1 })
+	got, err := h.gateway.Jobs().Book().Find(context.Background(), string(j.ID))
+	require.NoError(t, err)
+	require.Nil(t, got.Retry)
+	require.Equal(t, time.Date(2026, 11, 3, 9, 0, 0, 0, time.UTC), got.Next)
+}
+
+// runs waits until a job has so many ended runs, and returns them, the newest first.
+func (h *house) runs(id cron.JobID, n int) (runs []sessions.Run) {
+	h.t.Helper()
+	h.until("the runs have ended", func() bool {
+		var err error
+		runs, err = h.gateway.Jobs().Book().Runs(context.Background(), id, 100)
+		require.NoError(h.t, err)
+		return len(runs) >= n && !slices.ContainsFunc(runs, func(r sessions.Run) bool { return !r.State.Ended() })
+	})
+	return runs
+}
+
+// Spec A6.2 to A6.4: scripts before and in place of the agent.
+func TestCron_Scripts(t *testing.T) {
+	script := briefer(func(r modeltest.Request) modeltest.Reply { return modeltest.Text("The agent has read it.") })
+	h := start(t, script)
+	h.hello(7)
+	dir := filepath.Join(h.home, "scripts")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	write("a.sh", "echo disk 42%\n")
+	alone := h.job(cron.Change{Name: ptr("Disk"), Script: ptr("a.sh"), NoAgent: ptr(true), Deliver: ptr("telegram:7")})
+	run, _ := h.ran(alone.ID)
+	require.Equal(t, sessions.RunRan, run.State, run.Reason)
+	require.Equal(t, 1, h.count(7, "disk 42%"))
+	require.Empty(t, script.Requests())
+
+	write("a.sh", "exit 3\n")
+	run, _ = h.ran(alone.ID)
+	require.Equal(t, sessions.RunFailed, run.State)
+	require.Contains(t, run.Reason, "exit code 3")
+	require.Equal(t, 1, h.count(7, "Disk has failed"))
+
+	write("b.sh", `echo '{"wakeAgent": false}'`)
+	first := h.job(cron.Change{Name: ptr("Gate"), Prompt: ptr("Tell me."), Script: ptr("b.sh"), Deliver: ptr("telegram:7")})
+	run, result := h.ran(first.ID)
+	require.Equal(t, sessions.RunRan, run.State)
+	require.Equal(t, "no_change", result.Silent)
+	require.Empty(t, script.Requests())
+	write("b.sh", "echo 17 new mails")
+	run, _ = h.ran(first.ID)
+	require.Equal(t, sessions.RunRan, run.State)
+	asked := script.Requests()
+	require.Len(t, asked, 1)
+	require.Contains(t, asked[0].LastUser(), "17 new mails")
+	require.Contains(t, asked[0].LastUser(), "Tell me.")
+	require.Equal(t, 1, h.count(7, "The agent has read it."))
+}
+
+// Spec A6.6: a job goes on from its own newest output, and reads that of others.
+func TestCron_Context(t *testing.T) {
+	n := 0
+	script := briefer(func(modeltest.Request) modeltest.Reply { n++; return modeltest.Text(fmt.Sprintf("finding %d", n)) })
+	h := start(t, script)
+	a := h.job(cron.Change{Name: ptr("A"), Prompt: ptr("Look."), Continuity: ptr(true)})
+	b := h.job(cron.Change{Name: ptr("B"), Prompt: ptr("Sum up."), ContextFrom: &[]string{string(a.ID)}})
+	h.ran(a.ID)
+	h.ran(a.ID)
+	h.ran(b.ID)
+	asked := script.Requests()
+	require.Equal(t, "Look.", asked[0].LastUser())
+	require.Contains(t, asked[1].LastUser(), "finding 1")
+	require.Contains(t, asked[2].LastUser(), "finding 2")
+	require.NotContains(t, asked[2].LastUser(), "finding 1")
+	for _, r := range asked {
+		require.Len(t, r.Messages, 1, "each run is a conversation of its own")
+	}
 }

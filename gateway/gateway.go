@@ -146,7 +146,9 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	if g.directory, err = newDirectory(ctx, g); err != nil {
 		return nil, err
 	}
-	g.buildCore()
+	if err := g.buildCore(); err != nil {
+		return nil, err
+	}
 	g.accounts.sink = g.router
 	return g, g.mount()
 }
@@ -183,10 +185,12 @@ func (g *Gateway) listen() error {
 }
 
 // buildCore wires delivery, turns, commands and the router.
-func (g *Gateway) buildCore() {
+func (g *Gateway) buildCore() (err error) {
 	g.worker = delivery.New(delivery.Options{Store: g.store, Adapters: g.accounts, Texts: g.texts, Observer: g.metrics, Log: g.log, Now: g.now,
 		FreshFinal: func() time.Duration { return g.cfg().Streaming.FreshFinal }, Settled: g.settled})
-	g.jobs = g.newJobs()
+	if g.jobs, err = g.newJobs(); err != nil {
+		return err
+	}
 	journal := &turn.Journal{}
 	g.toolLog = &toolLog{path: filepath.Join(g.opt.Paths.Logs, "tool_calls.log"), clean: g.opt.Redactor.String, log: g.log}
 	g.bus = g.catalog.bus(journal)
@@ -231,6 +235,7 @@ func (g *Gateway) buildCore() {
 		MaxText:   func() int64 { return int64(g.cfg().Gateway.MaxMessage) },
 		Stranger:  g.stranger, QueueMax: g.cfg().Gateway.MaxPending, Log: g.log, Now: g.now,
 	})
+	return nil
 }
 
 // checkpointGrace is how long a stop waits for a rollback that is changing files.

@@ -145,7 +145,10 @@ func (m *models) Resolve(name string) (string, model.Info, error) {
 
 // usable reports why a model can't be opened; "" is the configured one, which is open.
 func (m *models) usable(name string) error {
-	if name == "" {
+	m.mu.Lock()
+	_, open := m.others[name]
+	m.mu.Unlock()
+	if name == "" || open {
 		return nil
 	}
 	_, _, err := m.Resolve(name)

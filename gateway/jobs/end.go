@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"herald/cron"
+	"herald/gateway/model"
 	"herald/gateway/turn"
 	"herald/platforms"
 	"herald/sessions"
@@ -102,7 +103,7 @@ func (j *Jobs) End(ctx context.Context, e turn.End) func(tx sessions.Tx) ([]*ses
 
 // ofTurn says how the end of a turn ends its run.
 func ofTurn(e turn.End) finish {
-	f := finish{state: sessions.RunFailed, reason: e.Reason, unreachable: e.Unreachable}
+	f := finish{state: sessions.RunFailed, reason: e.Reason, unreachable: !e.Reached && e.Kind == model.Down && cron.CauseOf(e.Reason) == cron.CauseUnreachable}
 	switch {
 	case e.State == sessions.TurnStopped, e.State == sessions.TurnInterrupted:
 		f.reason, f.mute = "a person stopped it", true

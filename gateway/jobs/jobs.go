@@ -28,8 +28,6 @@ type Config struct {
 	Nudge int
 	// Keep is how many output files a job has; 0 keeps all.
 	Keep int
-	// ScriptTimeout bounds a script.
-	ScriptTimeout time.Duration
 	// InChannel reports whether briefs of a platform are continued in the channel and not in a thread.
 	InChannel func(platforms.Name) bool
 }
@@ -91,14 +89,15 @@ type Options struct {
 	// Ready reports what of the profile keeps a task from running, such as a model without a key; nil: nothing.
 	Ready func(ctx context.Context, t cron.Task) error
 	// Check is Book's: what can't be meant, when a job is made.
-	Check  func(ctx context.Context, t cron.Task) error
-	Redact func(string) string
+	Check func(ctx context.Context, t cron.Task) error
+	// Scripts run what jobs run beside or in place of an agent, Watcher looks at what they watch.
+	Scripts *Scripts
+	Watcher *Watcher
+	Redact  func(string) string
 	// Home is the profile's home, SkillsDir the one of its skills.
 	Home, SkillsDir string
-	// Environ is the environment of scripts.
-	Environ func() []string
-	Log     zerolog.Logger
-	Now     func() time.Time
+	Log             zerolog.Logger
+	Now             func() time.Time
 }
 
 // Jobs are the scheduled jobs of a profile.
@@ -139,10 +138,18 @@ func (j *Jobs) Book() *cron.Book { return j.book }
 
 // Run looks for due slots until ctx ends, and waits for scripts to be gone then.
 func (j *Jobs) Run(ctx context.Context) error {
-	defer j.stages.Wait()
-	defer j.stop()
+	defer func() {
+		j.stop()
+		j.stages.Wait()
+		if err := j.o.Scripts.Close(); err != nil {
+			j.o.Log.Warn().Err(err).Msg("cron: a script of a job could not be ended")
+		}
+	}()
 	return j.scheduler.Run(ctx)
 }
+
+// Look makes the scheduler look for due slots now.
+func (j *Jobs) Look() { j.scheduler.Poke() }
 
 // Is implements turn.Background.
 func (j *Jobs) Is(at platforms.Address) bool { return at.Platform == Platform }

@@ -55,6 +55,14 @@ func (j *Jobs) Check(_ context.Context, t cron.Task) error {
 			return &cron.TaskError{Field: "skills", Value: name, Reason: err.Error()}
 		}
 	}
+	for _, script := range []struct{ field, name string }{{"script", t.Script}, {"monitor", t.MonitorScript}} {
+		if script.name == "" {
+			continue
+		}
+		if err := j.o.Scripts.Check(script.name); err != nil {
+			return &cron.TaskError{Field: script.field, Value: script.name, Reason: err.Error()}
+		}
+	}
 	if t.Workdir != "" {
 		if info, err := os.Stat(t.Workdir); err != nil || !info.IsDir() {
 			return &cron.TaskError{Field: "workdir", Value: t.Workdir, Reason: "it is no directory that exists"}

@@ -33,8 +33,8 @@ func (j *Jobs) start(ctx context.Context, s cron.Start) error {
 		return cron.ErrFull
 	}
 	t, err := s.Job.Plan.ReadTask()
-	if err == nil && j.o.Ready != nil && j.o.Config().Preflight {
-		err = j.o.Ready(ctx, t)
+	if err == nil && j.o.Config().Preflight {
+		err = j.preflight(ctx, t)
 	}
 	switch {
 	case err != nil:
@@ -49,6 +49,17 @@ func (j *Jobs) start(ctx context.Context, s cron.Start) error {
 		j.leave()
 	}
 	return err
+}
+
+// preflight reports what keeps a run from being of any use.
+func (j *Jobs) preflight(ctx context.Context, t cron.Task) error {
+	if targets, problems := cron.ResolveTargets(ctx, t.Deliver, t.Origin, j.o.Places); len(targets) == 0 && len(problems) > 0 {
+		return problems[0]
+	}
+	if j.o.Ready == nil {
+		return nil
+	}
+	return j.o.Ready(ctx, t)
 }
 
 // enter takes one of Config.MaxParallel runs.

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -14,14 +13,6 @@ import (
 type findings struct {
 	script  *cron.ScriptRun
 	watched *cron.Watched
-}
-
-// sight is one look of a monitor.
-type sight struct {
-	// changed says that it differs from the last one; news is what the agent is told of it.
-	changed bool
-	news    *cron.Watched
-	state   json.RawMessage // to be compared with the next time
 }
 
 // stage claims a slot and does, beside everything else, what goes before the agent or in its place: the monitor and the
@@ -62,23 +53,22 @@ func (j *Jobs) work(s cron.Start, t cron.Task) {
 	f := finish{job: s.Job, task: t, run: s.Run, state: sessions.RunRan}
 	var found findings
 	if t.Monitored() {
-		seen, err := j.look(ctx, t, s.Job.Watched)
-		f.watched = seen.state
+		seen, err := j.o.Watcher.Look(ctx, t, s.Job.Watched)
+		f.watched = seen.State
 		switch {
 		case err != nil:
-			f.state, f.reason = sessions.RunFailed, "the monitor: "+j.o.Redact(err.Error())
+			f.state, f.reason = sessions.RunFailed, "the monitor "+j.o.Redact(err.Error())
 			j.over(f)
 			return
-		case !seen.changed && s.Run.Kind != sessions.RunManual:
+		case !seen.Changed && s.Run.Kind != sessions.RunManual:
 			f.silent = "no_change"
 			j.over(f)
 			return
 		}
-		found.watched = seen.news
+		found.watched = seen.News
 	}
 	if t.Script != "" {
-		run := j.script(ctx, t.Script, t.Workdir)
-		run.Err = j.o.Redact(run.Err)
+		run := j.o.Scripts.Run(ctx, t.Script, t.Workdir)
 		found.script = &run
 		if done := j.afterScript(&f, found); done {
 			j.over(f)

@@ -3,7 +3,6 @@ package turn
 import (
 	"context"
 	"errors"
-	"net"
 
 	"herald/gateway/model"
 	"herald/platforms"
@@ -31,10 +30,10 @@ type End struct {
 	Exhausted bool
 	// Reason is why a turn failed, stopped or was parked, free of secrets.
 	Reason string
-	// Kind is of the model's error, where it was one, and Unreachable says that the model was never reached in this
-	// turn; Idle that the turn was ended because it showed no sign of life.
-	Kind              model.Kind
-	Unreachable, Idle bool
+	// Kind is of the model's error, where it was one, and Reached says that the model had answered before in this turn;
+	// Idle that the turn was ended because it showed no sign of life.
+	Kind          model.Kind
+	Reached, Idle bool
 }
 
 // background reports whether nobody waits for the turn.
@@ -54,21 +53,12 @@ func (run *Run) handOver(e End) func(tx sessions.Tx) ([]*sessions.OutboxRow, err
 
 // failure describes the error that a turn ended with.
 func (run *Run) failure(err error, reason string) End {
-	e := End{State: sessions.TurnFailed, Reason: reason, Idle: errors.Is(err, errIdle)}
+	run.mu.Lock()
+	e := End{State: sessions.TurnFailed, Reason: reason, Idle: errors.Is(err, errIdle), Reached: run.resumed || run.used.Calls > 0}
+	run.mu.Unlock()
 	var me *model.Error
 	if errors.As(err, &me) {
-		run.mu.Lock()
-		reached := run.used.Calls > 0
-		run.mu.Unlock()
 		e.Kind = me.Kind
-		e.Unreachable = !reached && !run.resumed && neverConnected(err)
 	}
 	return e
-}
-
-// neverConnected reports whether an error is one of looking up or dialling the other side.
-func neverConnected(err error) bool {
-	var dial *net.OpError
-	var name *net.DNSError
-	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &name)
 }
