@@ -84,7 +84,7 @@ func (j *Jobs) surface(ctx context.Context, f finish, target cron.Target) brief 
 	switch {
 	case b.InChannel:
 		b.first.Address.Thread = ""
-	case b.Mirror && target.Address.Thread == "" && b.Place.Address.Thread == "":
+	case b.Mirror && !flat && target.Address.Thread == "" && b.Place.Address.Thread == "":
 		b.first.Thread = cron.Plain(b.Name, maxThreadName)
 		b.first.Address.Thread = j.topic(ctx, f.job.ID, target.Address)
 	}
