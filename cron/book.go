@@ -357,19 +357,6 @@ func (b *Book) Runs(ctx context.Context, id JobID, limit int) (runs []sessions.R
 	return runs, err
 }
 
-// Running returns the jobs of which a run goes on.
-func (b *Book) Running(ctx context.Context) (map[JobID]bool, error) {
-	out := map[JobID]bool{}
-	err := b.o.Store.View(ctx, func(v sessions.View) error {
-		runs, err := v.Runs(sessions.RunQuery{State: sessions.RunClaimed, Limit: 1 << 30})
-		for _, run := range runs {
-			out[run.Job] = true
-		}
-		return err
-	})
-	return out, err
-}
-
 // Upcoming returns the next n slots of a job after now.
 func (j Job) Upcoming(n int, now time.Time, zone *time.Location) []time.Time {
 	var out []time.Time

@@ -68,9 +68,10 @@ func (g *Gateway) runKey(at platforms.Address) sessions.Key {
 }
 
 // zone is whose clock schedules are read on.
-func (g *Gateway) zone() *time.Location { return zoneOf(g.cfg()) }
+func (g *Gateway) zone() *time.Location { return ZoneOf(g.cfg()) }
 
-func zoneOf(cfg *config.Config) *time.Location {
+// ZoneOf is the zone in which a configuration has schedules read.
+func ZoneOf(cfg *config.Config) *time.Location {
 	if cfg.Timezone != "" {
 		if zone, err := time.LoadLocation(cfg.Timezone); err == nil {
 			return zone

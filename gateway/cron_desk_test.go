@@ -34,7 +34,7 @@ func ptr[T any](v T) *T { return &v }
 
 // P6: who may see a job, and so who may change it.
 func TestViewer_MayTouch(t *testing.T) {
-	book := openBook(t)
+	book, _ := openBook(t)
 	for name, c := range map[string]struct {
 		job  *sessions.Origin
 		who  viewer
@@ -64,11 +64,11 @@ func TestViewer_MayTouch(t *testing.T) {
 	require.False(t, viewer{at: from("slack", "D1", "anna")}.mayTouch(cron.Job{Plan: cron.Plan{Task: []byte(`{"origin":7}`)}}), "what can't be read is nobody's")
 }
 
-func openBook(t *testing.T) *cron.Book {
+func openBook(t *testing.T) (*cron.Book, sessions.Store) {
 	store, err := sqlite.Open(context.Background(), sqlite.Options{Path: filepath.Join(t.TempDir(), "herald.db")})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	return cron.NewBook(cron.BookOptions{Store: store, Zone: func() *time.Location { return time.UTC }})
+	return cron.NewBook(cron.BookOptions{Store: store, Zone: func() *time.Location { return time.UTC }}), store
 }
 
 func newJob(t *testing.T, book *cron.Book, name string, origin *sessions.Origin) cron.Job {
@@ -80,7 +80,7 @@ func newJob(t *testing.T, book *cron.Book, name string, origin *sessions.Origin)
 
 // A job of somebody else is "no such job" to everything that can be asked.
 func TestJobDesk_OthersJobsAreNotThere(t *testing.T) {
-	book := openBook(t)
+	book, _ := openBook(t)
 	anna, bob := from("slack", "D1", "anna"), from("slack", "D2", "bob")
 	hers, his := newJob(t, book, "news", &anna), newJob(t, book, "news", &bob)
 	var ran []string

@@ -72,8 +72,20 @@ func (g *Gateway) originOf(ctx context.Context, by tools.Caller) (o sessions.Ori
 
 // cronTool is the tool of the profile's jobs. It is registered before they are opened.
 func (g *Gateway) cronTool() tools.Tool {
-	return cronjob.New(cronTool{desk: g.jobsOfCaller, printer: g.texts.catalogs.Printer("en"), now: g.now,
-		running: func(ctx context.Context) (map[cron.JobID]bool, error) { return g.jobs.Book().Running(ctx) }})
+	return cronjob.New(cronTool{desk: g.jobsOfCaller, views: g.jobViews(), printer: g.texts.catalogs.Printer("en")})
+}
+
+// jobViews reads what people see of the jobs.
+func (g *Gateway) jobViews() jobs.Viewer {
+	return jobs.Viewer{Store: g.store, Zone: g.zone, Now: g.now}
+}
+
+func (g *Gateway) jobStatus(ctx context.Context) (jobs.Status, error) {
+	return g.jobViews().Status(ctx)
+}
+
+func (g *Gateway) jobDoctor(ctx context.Context) ([]jobs.Issue, error) {
+	return g.jobViews().Doctor(ctx, jobs.Diagnosis{Places: jobPlaces{g}, Check: g.checkTask, Failing: g.cfg().Cron.Nudge})
 }
 
 // cronVerb does what the command line asks of jobs; it may see and change all of them.
@@ -82,5 +94,5 @@ func (g *Gateway) cronVerb(ctx context.Context, raw json.RawMessage) (any, error
 	if err := decodeArgs(raw, &a); err != nil {
 		return nil, err
 	}
-	return cronClerk{desk: g.deskOf(viewer{all: true}, cron.By{Source: cron.FromCLI}), printer: g.texts.catalogs.Printer("en"), now: g.now}.do(ctx, a)
+	return cronClerk{desk: g.deskOf(viewer{all: true}, cron.By{Source: cron.FromCLI}), views: g.jobViews(), printer: g.texts.catalogs.Printer("en"), look: g.jobs.Tick, status: g.jobStatus, doctor: g.jobDoctor}.do(ctx, a)
 }

@@ -9,6 +9,7 @@ import (
 
 	"herald/cron"
 	"herald/gateway/command"
+	"herald/gateway/jobs"
 	"herald/locales"
 	"herald/sessions"
 	"herald/tools"
@@ -18,11 +19,9 @@ import (
 // cronTool lets the model make and change the jobs of the conversation that it is in.
 type cronTool struct {
 	// desk returns the jobs as the conversation of a call may see and change them.
-	desk func(ctx context.Context, by tools.Caller) (*jobDesk, error)
-	// running returns the jobs of which a run goes on.
-	running func(ctx context.Context) (map[cron.JobID]bool, error)
+	desk    func(ctx context.Context, by tools.Caller) (*jobDesk, error)
+	views   jobs.Viewer
 	printer *locales.Printer // of what the model reads
-	now     func() time.Time
 }
 
 // on runs fn with the jobs of a call's conversation and returns the job that it gives, as the model sees it.
@@ -33,27 +32,26 @@ func (t cronTool) on(ctx context.Context, by tools.Caller, fn func(d *jobDesk) (
 	}
 	j, err := fn(d)
 	if err != nil {
-		return cronjob.Job{}, t.told(ctx, err, d)
+		return cronjob.Job{}, t.told(ctx, err)
 	}
-	running, err := t.running(ctx)
-	return t.shown(j, running[j.ID], d.Zone()), err
+	shown, err := t.shown(ctx, j)
+	if err != nil {
+		return cronjob.Job{}, err
+	}
+	return shown[0], nil
 }
 
 // told is an error as the tool knows it.
-func (t cronTool) told(ctx context.Context, err error, d *jobDesk) error {
+func (t cronTool) told(ctx context.Context, err error) error {
 	var several *cron.AmbiguousError
 	if !errors.As(err, &several) {
 		return err
 	}
-	running, rerr := t.running(ctx)
-	if rerr != nil {
-		return rerr
+	matches, err := t.shown(ctx, several.Jobs...)
+	if err != nil {
+		return err
 	}
-	out := &cronjob.AmbiguousError{Ref: several.Ref}
-	for _, j := range several.Jobs {
-		out.Matches = append(out.Matches, t.shown(j, running[j.ID], d.Zone()))
-	}
-	return out
+	return &cronjob.AmbiguousError{Ref: several.Ref, Matches: matches}
 }
 
 // Find implements cronjob.Jobs.
@@ -71,12 +69,7 @@ func (t cronTool) List(ctx context.Context, by tools.Caller) ([]cronjob.Job, err
 	if err != nil {
 		return nil, err
 	}
-	running, err := t.running(ctx)
-	out := make([]cronjob.Job, len(list))
-	for i, j := range list {
-		out[i] = t.shown(j, running[j.ID], d.Zone())
-	}
-	return out, err
+	return t.shown(ctx, list...)
 }
 
 // Create implements cronjob.Jobs.
@@ -128,10 +121,7 @@ func (t cronTool) Run(ctx context.Context, by tools.Caller, id, note string) err
 	if err != nil {
 		return err
 	}
-	if err := d.Run(ctx, cron.JobID(id), note); err != nil {
-		return t.told(ctx, err, d)
-	}
-	return nil
+	return d.Run(ctx, cron.JobID(id), note)
 }
 
 // changeOf is a change as the model asks for it; what is not in it only the operator sets.
@@ -141,33 +131,55 @@ func changeOf(c cronjob.Change) cron.Change {
 		Workdir: c.Workdir, Paused: c.Paused, PausedReason: c.PausedReason}
 }
 
-// shown is a job as the model sees it.
-func (t cronTool) shown(j cron.Job, running bool, zone *time.Location) cronjob.Job {
-	l := lineOf(t.printer, j, running, t.now(), zone)
-	out := cronjob.Job{ID: l.ID, Name: l.Name, Prompt: l.Task.Prompt, Skills: l.Task.Skills, Script: l.Task.Script, NoAgent: l.Task.NoAgent, Monitor: monitorOf(l.Task),
+// shown are jobs as the model sees them.
+func (t cronTool) shown(ctx context.Context, list ...cron.Job) ([]cronjob.Job, error) {
+	told, err := lines(ctx, t.views, t.printer, list...)
+	out := make([]cronjob.Job, len(told))
+	for i, l := range told {
+		out[i] = t.one(l)
+	}
+	return out, err
+}
+
+// toolStates are what the tool calls the states of a job (spec A2.11).
+var toolStates = map[jobs.State]string{jobs.StateScheduled: "scheduled", jobs.StateRunning: "running", jobs.StatePaused: "paused", jobs.StateDone: "completed",
+	jobs.StateBroken: "error", jobs.StateBlocked: "error"}
+
+// toolEnds are what it calls the ends of a run (spec A2.12).
+var toolEnds = map[sessions.RunState]string{sessions.RunRan: "ok", sessions.RunFailed: "error", sessions.RunMissed: "missed", sessions.RunSkipped: "skipped"}
+
+func (t cronTool) one(l JobLine) cronjob.Job {
+	zone := t.views.Zone()
+	out := cronjob.Job{ID: string(l.ID), Name: l.Name, Prompt: l.Task.Prompt, Skills: l.Task.Skills, Script: l.Task.Script, NoAgent: l.Task.NoAgent, Monitor: monitorOf(l.Task),
 		Schedule: l.Schedule, InWords: l.InWords, Repeat: l.Repeat, Deliver: l.Task.Deliver, FailDeliver: l.Task.FailureDeliver, Attach: l.Task.Attach,
-		ContextFrom: l.Task.ContextFrom, Toolsets: l.Task.Toolsets, Workdir: l.Task.Workdir, State: l.State, LastStatus: l.LastStatus,
-		NextInWords: command.NextWords(t.printer, l.Upcoming, zone), LocalOnly: localOnly(l.Task), Ended: l.State == jobCompleted}
+		ContextFrom: l.Task.ContextFrom, Toolsets: l.Task.Toolsets, Workdir: l.Task.Workdir, State: toolStates[l.State],
+		NextInWords: command.NextWords(t.printer, l.Next, zone), LocalOnly: localOnly(l.Task), Ended: l.State == jobs.StateDone}
 	if len(out.Skills) > 0 {
 		out.Skill = out.Skills[0]
 	}
-	if l.State == jobPaused {
+	switch l.State {
+	case jobs.StatePaused:
 		out.PausedReason = l.Why
+	case jobs.StateBroken, jobs.StateBlocked:
+		out.LastError = l.Why
 	}
-	if j.Managed() {
-		out.Managed = j.Source
+	if l.Managed {
+		out.Managed = l.Source
 	}
-	for _, at := range l.Upcoming {
+	for _, at := range l.Next {
 		out.NextRuns = append(out.NextRuns, at.Format(time.RFC3339))
 	}
 	if len(out.NextRuns) > 0 {
 		out.NextRunAt = out.NextRuns[0]
 	}
-	if !l.LastSlot.IsZero() {
-		out.LastRunAt = l.LastSlot.Format(time.RFC3339)
-	}
-	if j.LastEnd != sessions.RunRan {
-		out.LastError = l.LastReason
+	if last := l.Last; last != nil {
+		out.LastRunAt, out.LastStatus = last.Until.In(zone).Format(time.RFC3339), toolEnds[last.State]
+		if out.LastStatus == "ok" && l.Undelivered != "" {
+			out.LastStatus, out.LastError = "delivery_failed", l.Undelivered
+		}
+		if last.State == sessions.RunFailed {
+			out.LastError = last.Reason
+		}
 	}
 	return out
 }

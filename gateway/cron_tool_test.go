@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/cron"
+	"herald/gateway/jobs"
 	"herald/locales"
 	"herald/sessions"
 	"herald/tools"
@@ -30,9 +31,11 @@ func newToolRig(t *testing.T) *toolRig {
 	catalogs, err := locales.New(locales.Options{})
 	require.NoError(t, err)
 	anna := from("slack", "D1", "anna")
-	r := &toolRig{t: t, book: openBook(t), at: &anna}
+	book, store := openBook(t)
+	r := &toolRig{t: t, book: book, at: &anna}
+	views := jobs.Viewer{Store: store, Zone: func() *time.Location { return time.UTC }, Now: time.Now}
 	registry := tools.NewRegistry(tools.RegistryOptions{})
-	require.NoError(t, registry.Register(cronjob.New(cronTool{running: r.book.Running, printer: catalogs.Printer("en"), now: time.Now,
+	require.NoError(t, registry.Register(cronjob.New(cronTool{views: views, printer: catalogs.Printer("en"),
 		desk: func(context.Context, tools.Caller) (*jobDesk, error) {
 			d := &jobDesk{book: r.book, zone: time.UTC, by: cron.By{Source: cron.FromChat, Origin: r.at}, run: r.run}
 			if r.at != nil {

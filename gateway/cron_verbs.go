@@ -17,7 +17,7 @@ import (
 
 // CronArgs is one action on jobs, for the command line.
 type CronArgs struct {
-	// Action is list, add, edit, pause, resume, remove, run or history.
+	// Action is one of CronActions.
 	Action string `json:"action"`
 	// Job is an id or a name; history takes "" for all.
 	Job string `json:"job,omitempty"`
@@ -31,10 +31,16 @@ type CronArgs struct {
 	RemoveSkills []string `json:"remove_skills,omitempty"`
 	// Note is why a job is paused, or what is added to the prompt of a run.
 	Note string `json:"note,omitempty"`
-	// All lists the jobs that have ended as well.
+	// All lists the jobs that have ended, and the incidents that are over, as well.
 	All   bool `json:"all,omitempty"`
 	Limit int  `json:"limit,omitempty"` // of history; 0: 20
+	// Incident is the id of one that is acknowledged; Back takes that back.
+	Incident string `json:"incident,omitempty"`
+	Back     bool   `json:"back,omitempty"`
 }
+
+// CronActions are what can be asked.
+var CronActions = []string{"list", "add", "edit", "pause", "resume", "remove", "run", "history", "status", "incidents", "ack", "doctor", "tick"}
 
 // CronReply is what an action on jobs gives.
 type CronReply struct {
@@ -42,23 +48,17 @@ type CronReply struct {
 	Zone string    `json:"zone"`
 	Jobs []JobLine `json:"jobs"`
 	// Ended is how many jobs that have ended a list leaves out.
-	Ended int       `json:"ended,omitempty"`
-	Runs  []RunLine `json:"runs,omitempty"`
+	Ended     int             `json:"ended,omitempty"`
+	Runs      []RunLine       `json:"runs,omitempty"`
+	Status    jobs.Status     `json:"status,omitzero"`
+	Issues    []jobs.Issue    `json:"issues,omitempty"`
+	Incidents []jobs.Incident `json:"incidents,omitempty"`
 }
 
 // RunLine is a run as lists show it.
 type RunLine struct {
-	Job  string `json:"job_id"`
-	Name string `json:"name"`
-	// Slot is the time that was due; of a stretch of missed ones Until is the last and Slots their number.
-	Slot   time.Time         `json:"slot"`
-	Until  time.Time         `json:"until,omitzero"`
-	Slots  int               `json:"slots,omitempty"`
-	Kind   sessions.RunKind  `json:"kind"`
-	State  sessions.RunState `json:"state"`
-	Reason string            `json:"reason,omitempty"`
-	Began  time.Time         `json:"began,omitzero"`
-	Ended  time.Time         `json:"ended,omitzero"`
+	jobs.RunView
+	Name string `json:"name"` // of its job
 }
 
 // historyLength is how many runs are shown where nobody says how many.
@@ -67,23 +67,52 @@ const historyLength = 20
 // cronClerk does what the command line asks of jobs.
 type cronClerk struct {
 	desk    *jobDesk
+	views   jobs.Viewer
 	printer *locales.Printer
-	now     func() time.Time
+	// status and doctor are asked of the daemon where one runs; look makes it look for due slots, nil: none runs.
+	status func(ctx context.Context) (jobs.Status, error)
+	doctor func(ctx context.Context) ([]jobs.Issue, error)
+	look   func(ctx context.Context) error
 }
 
 // do runs an action.
-func (c cronClerk) do(ctx context.Context, a CronArgs) (CronReply, error) {
+func (c cronClerk) do(ctx context.Context, a CronArgs) (r CronReply, err error) {
+	r = CronReply{Zone: command.ZoneName(c.desk.zone, c.views.Now()), Jobs: []JobLine{}}
 	switch a.Action {
 	case "list":
-		return c.list(ctx, a)
+		return r, c.list(ctx, a, &r)
 	case "history":
-		return c.history(ctx, a)
+		return r, c.history(ctx, a, &r)
 	case "add":
-		return c.add(ctx, a)
+		return r, c.add(ctx, a, &r)
+	case "status":
+		r.Status, err = c.status(ctx)
+		return r, err
+	case "doctor":
+		r.Issues, err = c.doctor(ctx)
+		return r, err
+	case "incidents":
+		r.Incidents, err = c.views.Incidents(ctx, a.All)
+		return r, err
+	case "ack":
+		var found jobs.Incident
+		found, err = c.views.Ack(ctx, a.Incident, a.Back)
+		r.Incidents = []jobs.Incident{found}
+		return r, err
+	case "tick":
+		if c.look == nil {
+			return r, errNoScheduler
+		}
+		return r, c.look(ctx)
 	}
+	return r, c.onJob(ctx, a, &r)
+}
+
+// onJob runs an action on one job.
+func (c cronClerk) onJob(ctx context.Context, a CronArgs, r *CronReply) error {
 	j, err := c.desk.Find(ctx, a.Job)
 	if err != nil {
-		return CronReply{}, err
+		return err
 	}
 	switch a.Action {
 	case "edit":
@@ -97,44 +126,39 @@ func (c cronClerk) do(ctx context.Context, a CronArgs) (CronReply, error) {
 	case "run":
 		err = c.desk.Run(ctx, j.ID, a.Note)
 	default:
-		return CronReply{}, fmt.Errorf("action %q: want list, add, edit, pause, resume, remove, run or history", a.Action)
+		return fmt.Errorf("action %q: want one of %s", a.Action, strings.Join(CronActions, ", "))
 	}
 	if err != nil {
-		return CronReply{}, err
+		return err
 	}
-	return c.reply(ctx, j)
+	return c.show(ctx, r, j)
 }
 
-// reply shows jobs.
-func (c cronClerk) reply(ctx context.Context, list ...cron.Job) (CronReply, error) {
-	running, err := c.desk.book.Running(ctx)
-	r := CronReply{Zone: command.ZoneName(c.desk.zone, c.now()), Jobs: []JobLine{}}
-	for _, j := range list {
-		r.Jobs = append(r.Jobs, lineOf(c.printer, j, running[j.ID], c.now(), c.desk.zone))
-	}
-	return r, err
+// show puts jobs into a reply.
+func (c cronClerk) show(ctx context.Context, r *CronReply, list ...cron.Job) (err error) {
+	r.Jobs, err = lines(ctx, c.views, c.printer, list...)
+	return err
 }
 
-func (c cronClerk) list(ctx context.Context, a CronArgs) (CronReply, error) {
+func (c cronClerk) list(ctx context.Context, a CronArgs, r *CronReply) error {
 	list, err := c.desk.List(ctx)
 	if err != nil {
-		return CronReply{}, err
+		return err
 	}
 	total := len(list)
 	if !a.All {
 		list = slices.DeleteFunc(list, func(j cron.Job) bool { return j.Done != "" })
 	}
-	r, err := c.reply(ctx, list...)
 	r.Ended = total - len(list)
-	return r, err
+	return c.show(ctx, r, list...)
 }
 
-func (c cronClerk) add(ctx context.Context, a CronArgs) (CronReply, error) {
+func (c cronClerk) add(ctx context.Context, a CronArgs, r *CronReply) error {
 	change := a.change()
 	if a.Phrase != "" {
-		schedule, prompt, err := command.ParsePhrase(a.Phrase, c.now(), c.desk.zone)
+		schedule, prompt, err := command.ParsePhrase(a.Phrase, c.views.Now(), c.desk.zone)
 		if err != nil {
-			return CronReply{}, err
+			return err
 		}
 		if change.Schedule == nil {
 			change.Schedule = &schedule
@@ -145,9 +169,9 @@ func (c cronClerk) add(ctx context.Context, a CronArgs) (CronReply, error) {
 	}
 	j, err := c.desk.Create(ctx, change, nil)
 	if err != nil {
-		return CronReply{}, err
+		return err
 	}
-	return c.reply(ctx, j)
+	return c.show(ctx, r, j)
 }
 
 // change is the change that is asked for, whole.
@@ -177,50 +201,35 @@ func (c cronClerk) edit(ctx context.Context, j cron.Job, a CronArgs) (cron.Job, 
 	return c.desk.Update(ctx, j.ID, change)
 }
 
-func (c cronClerk) history(ctx context.Context, a CronArgs) (CronReply, error) {
+func (c cronClerk) history(ctx context.Context, a CronArgs, r *CronReply) error {
 	list, err := c.desk.List(ctx)
 	if err != nil {
-		return CronReply{}, err
+		return err
 	}
-	var id cron.JobID
+	q := sessions.RunQuery{Limit: a.Limit}
+	if q.Limit < 1 {
+		q.Limit = historyLength
+	}
 	if a.Job != "" {
 		j, err := cron.Pick(list, a.Job)
 		if err != nil {
-			return CronReply{}, err
+			return err
 		}
-		id = j.ID
+		q.Job = j.ID
 	}
-	limit := a.Limit
-	if limit < 1 {
-		limit = historyLength
-	}
-	runs, err := c.desk.Runs(ctx, id, limit)
+	runs, err := c.views.Runs(ctx, q)
 	if err != nil {
-		return CronReply{}, err
+		return err
 	}
-	r := CronReply{Zone: command.ZoneName(c.desk.zone, c.now()), Jobs: []JobLine{}, Runs: []RunLine{}}
+	names := make(map[cron.JobID]string, len(list))
+	for _, j := range list {
+		names[j.ID] = j.Name
+	}
+	r.Runs = []RunLine{}
 	for _, run := range runs {
-		r.Runs = append(r.Runs, runLine(list, run, c.desk.zone))
+		r.Runs = append(r.Runs, RunLine{RunView: run, Name: names[run.Job]})
 	}
-	return r, nil
-}
-
-// runLine is a run for lists. list are the jobs, for its name.
-func runLine(list []cron.Job, run sessions.Run, zone *time.Location) RunLine {
-	l := RunLine{Job: string(run.Job), Slot: run.Slot.In(zone), Kind: run.Kind, State: run.State, Reason: run.Reason}
-	if i := slices.IndexFunc(list, func(j cron.Job) bool { return j.ID == run.Job }); i >= 0 {
-		l.Name = list[i].Name
-	}
-	if run.Slots > 1 {
-		l.Until, l.Slots = run.Until.In(zone), run.Slots
-	}
-	if !run.Began.IsZero() {
-		l.Began = run.Began.In(zone)
-	}
-	if !run.Ended.IsZero() {
-		l.Ended = run.Ended.In(zone)
-	}
-	return l
+	return nil
 }
 
 // ManageJobs does what the command line asks of the jobs in a home that no daemon serves.
@@ -230,8 +239,14 @@ func ManageJobs(ctx context.Context, store sessions.Store, cfg *config.Config, p
 		return CronReply{}, err
 	}
 	var idle *jobs.Jobs // its scheduler never runs
-	idle = jobs.New(jobs.Options{Store: store, Zone: func() *time.Location { return zoneOf(cfg) }, Home: paths.Home, SkillsDir: paths.Skills, Now: time.Now,
+	idle = jobs.New(jobs.Options{Store: store, Zone: func() *time.Location { return ZoneOf(cfg) }, Home: paths.Home, SkillsDir: paths.Skills, Now: time.Now,
 		Check: func(ctx context.Context, t cron.Task) error { return idle.Check(ctx, t) }})
-	desk := &jobDesk{book: idle.Book(), zone: zoneOf(cfg), who: viewer{all: true}, by: cron.By{Source: cron.FromCLI}}
-	return cronClerk{desk: desk, printer: catalogs.Printer("en"), now: time.Now}.do(ctx, a)
+	c := cronClerk{desk: &jobDesk{book: idle.Book(), zone: ZoneOf(cfg), who: viewer{all: true}, by: cron.By{Source: cron.FromCLI}},
+		views: jobs.Viewer{Store: store, Zone: func() *time.Location { return ZoneOf(cfg) }, Now: time.Now}, printer: catalogs.Printer("en")}
+	c.status = c.views.Status
+	c.doctor = func(ctx context.Context) ([]jobs.Issue, error) {
+		issues, err := c.views.Doctor(ctx, jobs.Diagnosis{Check: idle.Check, Failing: cfg.Cron.Nudge})
+		return append([]jobs.Issue{{Kind: jobs.IssueScheduler, Text: "no daemon is running, so no job runs", Do: "start one: herald run"}}, issues...), err
+	}
+	return c.do(ctx, a)
 }

@@ -1,108 +1,50 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"herald/cron"
 	"herald/gateway/command"
+	"herald/gateway/jobs"
 	"herald/locales"
-	"herald/sessions"
 )
 
-// The states of a job, as commands, pages and the model are told them.
-const (
-	jobScheduled = "scheduled"
-	jobRunning   = "running"
-	jobPaused    = "paused"
-	jobCompleted = "completed"
-	jobError     = "error" // it can't be read
-)
-
-// JobLine is a job as lists show it.
+// JobLine is a job as the command line and the model are told of it. Times are in the zone of the jobs' clocks.
 type JobLine struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	// State is scheduled, running, paused, completed or error; Why is the reason of the last three.
-	State string `json:"state"`
-	Why   string `json:"why,omitempty"`
-	// Schedule is as it was written, InWords what it means in English.
-	Schedule string `json:"schedule"`
-	InWords  string `json:"schedule_in_words"`
-	Repeat   string `json:"repeat"`
-	// Source is chat, cli, or the file that provides the job.
-	Source string    `json:"source"`
-	Next   time.Time `json:"next_run_at,omitzero"`
-	// Upcoming are the next three times, the first is Next.
-	Upcoming   []time.Time `json:"next_runs,omitempty"`
-	LastSlot   time.Time   `json:"last_run_at,omitzero"`
-	LastStatus string      `json:"last_status,omitempty"`
-	LastReason string      `json:"last_reason,omitempty"`
-	Streak     int         `json:"failure_streak,omitempty"`
-	Task       cron.Task   `json:"task"`
+	jobs.JobView
+	InWords string `json:"schedule_in_words"` // in English
+	Repeat  string `json:"repeat"`            // "forever", or how often and how often it ran
 }
 
-// nextTimes is how many times to come are told of a job.
-const nextTimes = 3
-
-// lineOf is a job for lists. running says that a run of it goes on.
-func lineOf(p *locales.Printer, j cron.Job, running bool, now time.Time, zone *time.Location) JobLine {
-	l := JobLine{ID: string(j.ID), Name: j.Name, Schedule: j.Plan.Schedule.Display, InWords: command.ScheduleWords(p, j.Plan.Schedule, zone), Repeat: repeatOf(j), Source: j.Source,
-		LastStatus: statusOf(j.LastEnd), LastReason: j.LastReason, Streak: j.Streak}
-	t, err := j.Plan.ReadTask()
-	l.Task = t
-	if err != nil && j.Broken == "" {
-		j.Broken = err.Error()
+// lines are jobs as they are told of, in their order.
+func lines(ctx context.Context, v jobs.Viewer, p *locales.Printer, list ...cron.Job) ([]JobLine, error) {
+	views, err := v.Of(ctx, list)
+	if err != nil {
+		return nil, err
 	}
-	l.State, l.Why = stateOf(j, running)
-	if !j.LastSlot.IsZero() {
-		l.LastSlot = j.LastSlot.In(zone)
+	zone := v.Zone()
+	out := make([]JobLine, len(views))
+	for i, view := range views {
+		view.Next = slices.Clone(view.Next)
+		for k := range view.Next {
+			view.Next[k] = view.Next[k].In(zone)
+		}
+		out[i] = JobLine{JobView: view, InWords: command.ScheduleWords(p, view.Plan, zone), Repeat: repeatOf(view)}
 	}
-	for _, at := range j.Upcoming(nextTimes, now, zone) {
-		l.Upcoming = append(l.Upcoming, at.In(zone))
-	}
-	if len(l.Upcoming) > 0 {
-		l.Next = l.Upcoming[0]
-	}
-	return l
-}
-
-func stateOf(j cron.Job, running bool) (state, why string) {
-	switch {
-	case running:
-		return jobRunning, ""
-	case j.Broken != "":
-		return jobError, j.Broken
-	case j.Done != "":
-		return jobCompleted, j.Done
-	case j.Plan.Paused:
-		return jobPaused, j.Plan.PausedWhy
-	}
-	return jobScheduled, ""
+	return out, nil
 }
 
 // repeatOf says how often a job runs, and how often it did where that is bounded.
-func repeatOf(j cron.Job) string {
-	switch n := j.Plan.Times; {
-	case n == 0:
+func repeatOf(v jobs.JobView) string {
+	switch v.Times {
+	case 0:
 		return "forever"
-	case n == 1:
+	case 1:
 		return "once"
-	default:
-		return fmt.Sprintf("%d times, %d done", n, j.Started)
 	}
-}
-
-// statusOf says how the newest run of a job ended (spec A2.12).
-func statusOf(end sessions.RunState) string {
-	switch end {
-	case sessions.RunRan:
-		return "ok"
-	case sessions.RunFailed:
-		return "error"
-	}
-	return string(end)
+	return fmt.Sprintf("%d times, %d done", v.Times, v.Started)
 }
 
 // localOnly reports whether what a job makes is sent to nobody.

@@ -20,14 +20,15 @@ import (
 func cronCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{Use: "cron", Short: "Make, see and change the jobs that run by themselves",
 		Example: "  herald cron list\n  herald cron add \"every weekday at 9\" \"send me the news\" --deliver telegram\n  herald cron history"}
-	cmd.AddCommand(cronListCmd(g), cronAddCmd(g), cronEditCmd(g), cronPauseCmd(g), cronResumeCmd(g), cronRunCmd(g), cronRemoveCmd(g), cronHistoryCmd(g))
+	cmd.AddCommand(cronListCmd(g), cronAddCmd(g), cronEditCmd(g), cronPauseCmd(g), cronResumeCmd(g), cronRunCmd(g), cronRemoveCmd(g), cronHistoryCmd(g),
+		cronStatusCmd(g), cronIncidentsCmd(g), cronDoctorCmd(g), cronTickCmd(g))
 	return cmd
 }
 
 // cron asks the daemon, or works on the database of a home that none serves.
 func (g *globals) cron(ctx context.Context, a gateway.CronArgs) (r gateway.CronReply, err error) {
 	err = g.call(ctx, "cron", a, &r)
-	if !errors.Is(err, admin.ErrNoDaemon) || a.Action == "run" {
+	if !errors.Is(err, admin.ErrNoDaemon) || a.Action == "run" || a.Action == "tick" {
 		return r, err
 	}
 	cfg, _, err := g.configFile()
@@ -285,7 +286,11 @@ func cronHistoryCmd(g *globals) *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), r)
 			}
-			printRuns(cmd.OutOrStdout(), r, time.Now())
+			zone, err := g.zone()
+			if err != nil {
+				return err
+			}
+			printRuns(cmd.OutOrStdout(), r, zone, time.Now())
 			return nil
 		}}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
