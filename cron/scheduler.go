@@ -68,6 +68,9 @@ type Options struct {
 	Lost  func(ctx context.Context, run sessions.Run) error
 	// Retry reports whether a run that did not reach its model is tried again before its job's next slot; nil: never.
 	Retry func() bool
+	// Claimed is told of each slot that was due and is taken: its State is an end where it has one from the beginning, and
+	// missed slots before it have ended as missed; nil: nobody is.
+	Claimed func(run sessions.Run, missed int)
 	// Looked is told when due slots have been looked for; nil: nobody is.
 	Looked func(at time.Time)
 	Now    func() time.Time
@@ -372,6 +375,9 @@ func (s *Scheduler) due(ctx context.Context, row sessions.Job, now time.Time) er
 	}
 	if errors.Is(err, ErrTaken) {
 		return nil
+	}
+	if err == nil && s.o.Claimed != nil {
+		s.o.Claimed(run, lot.missed)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -233,3 +234,30 @@ func (j jobTexts) Refused(at platforms.Address, name, reason string) string {
 
 // Jobs returns the scheduled jobs of the profile.
 func (g *Gateway) Jobs() *jobs.Jobs { return g.jobs }
+
+// countJobs adds the metrics that are read at each scrape.
+func (g *Gateway) countJobs() {
+	count := func() (jobs.Counts, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		return g.jobs.Viewer().Counts(ctx)
+	}
+	g.metrics.Gauges("cron_jobs", "Scheduled jobs, by what they are doing.", "state", func() map[string]float64 {
+		c, err := count()
+		if err != nil {
+			return nil
+		}
+		out := map[string]float64{}
+		for _, state := range jobs.States {
+			out[string(state)] = float64(c.Jobs[state])
+		}
+		return out
+	})
+	g.metrics.Gauge("cron_jobs_overdue", "Scheduled jobs whose run should have begun.", func() float64 {
+		c, err := count()
+		if err != nil {
+			return math.NaN()
+		}
+		return float64(c.Overdue)
+	})
+}

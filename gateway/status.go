@@ -57,6 +57,9 @@ func (g *Gateway) health() admin.Health {
 		h.Ready, h.State = false, "the store can't take messages"
 		h.Problems = append(h.Problems, err.Error())
 	}
+	if since, stuck := g.jobs.Stuck(); stuck && h.Ready { // messages are taken all the same
+		h.Problems = append(h.Problems, "scheduled jobs are not looked for since "+since.UTC().Format(time.RFC3339)+"; see the log")
+	}
 	return h
 }
 
@@ -85,6 +88,7 @@ func (g *Gateway) mount() error {
 	g.metrics.Gauge("turns_running", "Turns that run now.", func() float64 { return float64(g.runner.Active()) })
 	g.metrics.Gauge("inbox_waiting", "Messages that wait for their turn.", func() float64 { return float64(g.router.Stats().Queued) })
 	g.metrics.Gauge("background_processes_running", "Background processes that run now.", func() float64 { return float64(g.processes.Running()) })
+	g.countJobs()
 	g.metrics.Gauge("accounts_ready", "Accounts whose inbound flows.", func() float64 {
 		n := 0
 		for _, s := range g.accounts.states() {

@@ -72,7 +72,9 @@ type Run struct {
 type RunQuery struct {
 	Job   JobID
 	State RunState
-	Limit int // 0: 100
+	// Before leaves out the runs of that id and later ones: what follows an earlier answer.
+	Before RunID
+	Limit  int // 0: 100
 }
 
 // Jobs is the part of a View that reads scheduled jobs.

@@ -128,6 +128,7 @@ func ofTurn(e turn.End) finish {
 // plan does what must be done before a run can end: it keeps the output, finds the places it goes to, and renders it for
 // each. The function it returns writes the end down. It changes nothing when the run has an end already.
 func (j *Jobs) plan(ctx context.Context, f finish) func(tx sessions.Tx, run sessions.Run) ([]*sessions.OutboxRow, error) {
+	f.mute = f.mute || f.state == sessions.RunFailed && j.acknowledged(ctx, f)
 	result := Result{Silent: f.silent, Blocked: f.blocked != ""}
 	briefs := j.briefs(ctx, f, &result)
 	if path, err := j.keep(f, result); err != nil {
@@ -141,6 +142,18 @@ func (j *Jobs) plan(ctx context.Context, f finish) func(tx sessions.Tx, run sess
 		result.Deliveries = slices.Clone(result.Deliveries)
 		return j.conclude(tx, f, run, &result, briefs)
 	}
+}
+
+// acknowledged reports whether a person has said to want no more notices of such a failure of the job.
+func (j *Jobs) acknowledged(ctx context.Context, f finish) (yes bool) {
+	err := j.o.Store.View(context.WithoutCancel(ctx), func(v sessions.View) (err error) {
+		yes, err = acknowledged(v, f.job.ID, f.reason)
+		return err
+	})
+	if err != nil {
+		j.o.Log.Error().Err(err).Str("job", string(f.job.ID)).Msg("cron: whether a failure was acknowledged can't be read; it is told")
+	}
+	return err == nil && yes
 }
 
 // conclude is the last transaction of a run.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -50,6 +51,8 @@ type Texts interface {
 type Metrics interface {
 	// RunEnded tells the end of a run: how late it began and how long it took.
 	RunEnded(kind sessions.RunKind, state sessions.RunState, late, took time.Duration)
+	// Missed tells that slots have passed while nobody was there.
+	Missed(slots int)
 	// Delivered tells what became of a brief at one place, Mirrored how it became part of a conversation.
 	Delivered(platform platforms.Name, state sessions.OutboxState)
 	Mirrored(kind string)
@@ -105,6 +108,9 @@ type Jobs struct {
 	o         Options
 	book      *cron.Book
 	scheduler *cron.Scheduler
+	provision *Provision
+	pulse     atomic.Int64 // when due slots were last looked for, or Run began, in Unix milliseconds; 0 before
+	looks     atomic.Int64 // when they were last looked for; 0 before the first time
 
 	mu      sync.Mutex
 	running int                     // runs that have begun and not ended in this process
@@ -122,12 +128,31 @@ func New(o Options) *Jobs {
 	j := &Jobs{o: o, staged: map[sessions.RunID]bool{}}
 	j.life, j.stop = context.WithCancel(context.Background())
 	j.scheduler = cron.New(cron.Options{Store: o.Store, Zone: o.Zone, CatchUp: func() bool { return o.Config().CatchUp }, Start: j.start,
-		Alive: j.alive, Lost: j.lost, Missed: j.missed, Retry: func() bool { return o.Config().Retry }, Looked: j.looked, Now: o.Now, Log: o.Log})
+		Alive: j.alive, Lost: j.lost, Missed: j.missed, Retry: func() bool { return o.Config().Retry }, Claimed: j.claimed, Looked: j.looked, Now: o.Now, Log: o.Log})
 	j.book = cron.NewBook(cron.BookOptions{Store: o.Store, Zone: o.Zone, Check: o.Check, Changed: j.scheduler.Poke, Now: o.Now})
+	j.provision = NewProvision(ProvisionOptions{Home: o.Home, Book: j.book, Redact: o.Redact, Log: o.Log, Now: o.Now})
 	return j
 }
 
+// claimed counts the slots that end without a run.
+func (j *Jobs) claimed(run sessions.Run, missed int) {
+	if j.o.Metrics == nil {
+		return
+	}
+	switch run.State {
+	case sessions.RunSkipped:
+		j.o.Metrics.RunEnded(run.Kind, run.State, 0, 0)
+	case sessions.RunMissed:
+		missed++
+	}
+	if missed > 0 {
+		j.o.Metrics.Missed(missed)
+	}
+}
+
 func (j *Jobs) looked(at time.Time) {
+	j.looks.Store(at.UnixMilli())
+	j.pulse.Store(at.UnixMilli())
 	if j.o.Metrics != nil {
 		j.o.Metrics.Looked(at)
 	}
@@ -136,7 +161,7 @@ func (j *Jobs) looked(at time.Time) {
 // Book makes and changes jobs.
 func (j *Jobs) Book() *cron.Book { return j.book }
 
-// Run looks for due slots until ctx ends, and waits for scripts to be gone then.
+// Run looks for due slots and follows the files of cron.d until ctx ends, and waits for scripts to be gone then.
 func (j *Jobs) Run(ctx context.Context) error {
 	defer func() {
 		j.stop()
@@ -144,6 +169,17 @@ func (j *Jobs) Run(ctx context.Context) error {
 		if err := j.o.Scripts.Close(); err != nil {
 			j.o.Log.Warn().Err(err).Msg("cron: a script of a job could not be ended")
 		}
+	}()
+	j.pulse.Store(j.o.Now().UnixMilli())
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		j.provision.Run(ctx)
+	}()
+	defer func() {
+		stop()
+		<-done
 	}()
 	return j.scheduler.Run(ctx)
 }

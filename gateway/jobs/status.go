@@ -20,9 +20,7 @@ type Status struct {
 	LastLook time.Time `json:"last_look,omitzero"`
 	// NextDue is the next slot of all jobs; zero when none is planned.
 	NextDue time.Time `json:"next_due,omitzero"`
-	// Jobs counts them by their state; Overdue those whose slot should have begun.
-	Jobs    map[State]int `json:"jobs"`
-	Overdue int           `json:"overdue"`
+	Counts
 	// Running are the jobs that run now.
 	Running []JobView `json:"running,omitempty"`
 	// Ran, Failed, Missed and Skipped count the slots with that end of the last 24 hours.
@@ -30,28 +28,52 @@ type Status struct {
 	Failed  int `json:"failed"`
 	Missed  int `json:"missed"`
 	Skipped int `json:"skipped"`
-	// Undelivered counts the jobs whose newest output did not arrive.
-	Undelivered int `json:"undelivered"`
 	// Files provide jobs; those with problems can't be used.
 	Files []ProvidedFile `json:"files,omitempty"`
 }
 
+// Counts are how many jobs there are.
+type Counts struct {
+	// Jobs counts them by their state; Overdue those whose slot should have begun; Undelivered those whose newest output
+	// did not arrive.
+	Jobs        map[State]int `json:"jobs"`
+	Overdue     int           `json:"overdue"`
+	Undelivered int           `json:"undelivered"`
+}
+
+func count(list []JobView) Counts {
+	c := Counts{Jobs: map[State]int{}}
+	for _, j := range list {
+		c.Jobs[j.State]++
+		if j.Overdue {
+			c.Overdue++
+		}
+		if j.Undelivered != "" {
+			c.Undelivered++
+		}
+	}
+	return c
+}
+
+// Counts counts the jobs, for what is read often.
+func (v Viewer) Counts(ctx context.Context) (c Counts, err error) {
+	err = v.Store.View(ctx, func(s sessions.View) error {
+		list, err := v.all(s)
+		c = count(list)
+		return err
+	})
+	return c, err
+}
+
 // Status reads what the store knows. Alive and LastLook are a daemon's to say, and Files too.
 func (v Viewer) Status(ctx context.Context) (st Status, err error) {
-	st.Jobs = map[State]int{}
 	err = v.Store.View(ctx, func(s sessions.View) error {
 		list, err := v.all(s)
 		if err != nil {
 			return err
 		}
+		st.Counts = count(list)
 		for _, j := range list {
-			st.Jobs[j.State]++
-			if j.Overdue {
-				st.Overdue++
-			}
-			if j.Undelivered != "" {
-				st.Undelivered++
-			}
 			if j.Running != nil {
 				st.Running = append(st.Running, j)
 			}
@@ -59,18 +81,7 @@ func (v Viewer) Status(ctx context.Context) (st Status, err error) {
 		if st.NextDue, err = s.NextJob(); err != nil {
 			return err
 		}
-		runs, err := s.Runs(sessions.RunQuery{Limit: mostRecent})
-		if err != nil {
-			return err
-		}
-		since := v.Now().Add(-Recently)
-		for _, run := range runs {
-			if run.Began.Before(since) {
-				break
-			}
-			st.count(run)
-		}
-		return nil
+		return v.lately(s, "", st.count)
 	})
 	return st, err
 }
@@ -213,4 +224,48 @@ func (v Viewer) examineTargets(ctx context.Context, places cron.Places, j JobVie
 			found(IssueHome, "write /sethome in the chat that it is to go to, or "+change, "%s %q goes to a home channel, and there is none: the output is only kept in a file", field.name, field.value)
 		}
 	}
+}
+
+// Viewer reads what people see of the jobs.
+func (j *Jobs) Viewer() Viewer {
+	return Viewer{Store: j.o.Store, Zone: j.o.Zone, Now: j.o.Now}
+}
+
+// Stuck says since when due slots are not looked for any more, and false while they are. Before Run they are not.
+func (j *Jobs) Stuck() (since time.Time, stuck bool) {
+	pulse := time.UnixMilli(j.pulse.Load())
+	return pulse, j.o.Now().Sub(pulse) > StuckAfter
+}
+
+// Provided are the files of the home that provide jobs.
+func (j *Jobs) Provided() []ProvidedFile { return j.provision.Files() }
+
+// Status is how the scheduler and its jobs are.
+func (j *Jobs) Status(ctx context.Context) (Status, error) {
+	st, err := j.Viewer().Status(ctx)
+	_, stuck := j.Stuck()
+	st.Alive, st.Files = !stuck, j.Provided()
+	if at := j.looks.Load(); at > 0 {
+		st.LastLook = time.UnixMilli(at)
+	}
+	return st, err
+}
+
+// Doctor returns what somebody should put right, the worst first.
+func (j *Jobs) Doctor(ctx context.Context) ([]Issue, error) {
+	var issues []Issue
+	if since, stuck := j.Stuck(); stuck {
+		issues = append(issues, Issue{Kind: IssueScheduler, Text: "due jobs are not looked for since " + since.In(j.o.Zone()).Format("2006-01-02 15:04 MST"),
+			Do: "read the log for what the scheduler says, and start Herald again"})
+	}
+	for _, f := range j.Provided() {
+		for _, text := range f.Problems {
+			issues = append(issues, Issue{Kind: IssueFile, Name: f.Name, Text: text, Do: "mend the file; it is read again by itself"})
+		}
+	}
+	more, err := j.Viewer().Doctor(ctx, Diagnosis{Places: j.o.Places, Check: j.o.Check, Failing: j.o.Config().Nudge})
+	for i := range more {
+		more[i].Text = j.o.Redact(more[i].Text)
+	}
+	return append(issues, more...), err
 }

@@ -250,20 +250,35 @@ func (v Viewer) recent(s sessions.View) (recent, error) {
 	for _, run := range open {
 		r.open[run.Job] = run
 	}
-	since := v.Now().Add(-Recently)
 	for state, count := range map[sessions.RunState]map[cron.JobID]int{sessions.RunMissed: r.missed, sessions.RunFailed: r.failed} {
-		runs, err := s.Runs(sessions.RunQuery{State: state, Limit: mostRecent})
+		err := v.lately(s, state, func(run sessions.Run) { count[run.Job] += max(1, run.Slots) })
 		if err != nil {
 			return r, err
 		}
-		for _, run := range runs {
-			if run.Began.Before(since) {
-				break
-			}
-			count[run.Job] += max(1, run.Slots)
-		}
 	}
 	return r, nil
+}
+
+// lately calls fn for the runs of a state (empty: all) that began in the time of Recently, the newest first; at most
+// mostRecent.
+func (v Viewer) lately(s sessions.View, state sessions.RunState, fn func(sessions.Run)) error {
+	since := v.Now().Add(-Recently)
+	q := sessions.RunQuery{State: state, Limit: 200}
+	for seen := 0; seen < mostRecent; {
+		runs, err := s.Runs(q)
+		if err != nil || len(runs) == 0 {
+			return err
+		}
+		for _, run := range runs {
+			if run.Began.Before(since) {
+				return nil
+			}
+			fn(run)
+		}
+		seen += len(runs)
+		q.Before = runs[len(runs)-1].ID
+	}
+	return nil
 }
 
 // view is a job without its last run.

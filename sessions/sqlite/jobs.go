@@ -91,8 +91,21 @@ func (v *view) Runs(q sessions.RunQuery) ([]sessions.Run, error) {
 	if q.Limit <= 0 {
 		q.Limit = 100
 	}
-	list, err := v.runs("WHERE (? = '' OR job = ?) AND (? = '' OR state = ?) ORDER BY id DESC LIMIT ?",
-		string(q.Job), string(q.Job), string(q.State), string(q.State), int64(q.Limit))
+	where, args := "WHERE 1", []driver.Value{} // no condition that is not asked for: each would keep an index from being used
+	if q.Job != "" {
+		where, args = where+" AND job = ?", append(args, string(q.Job))
+	}
+	switch q.State {
+	case "":
+	case sessions.RunClaimed:
+		where += " AND state = 'claimed'" // written out, for the index of those
+	default:
+		where, args = where+" AND state = ?", append(args, string(q.State))
+	}
+	if q.Before > 0 {
+		where, args = where+" AND id < ?", append(args, int64(q.Before))
+	}
+	list, err := v.runs(where+" ORDER BY id DESC LIMIT ?", append(args, int64(q.Limit))...)
 	if err != nil {
 		return nil, fmt.Errorf("runs: %w", err)
 	}

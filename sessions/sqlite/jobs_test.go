@@ -191,6 +191,51 @@ func TestStore_TrimRuns_KeepsTheNewestAndWhatRuns(t *testing.T) {
 	})
 }
 
+// Runs are read in pieces, of one job or of one state, and from an index: a long history costs the reader nothing.
+func TestStore_Runs_InPieces(t *testing.T) {
+	s := openStore(t)
+	putJobs(t, s, job("a", clock), job("b", clock))
+	states := []sessions.RunState{sessions.RunRan, sessions.RunFailed}
+	update(t, s, func(tx sessions.Tx) error {
+		for i := range 20 {
+			r := sessions.Run{Job: []sessions.JobID{"a", "b"}[i%2], Slot: clock.Add(time.Duration(i) * time.Minute), State: states[i/2%2]}
+			if _, err := tx.ClaimRun(&r, time.Time{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	viewing(t, s, func(v sessions.View) {
+		for _, q := range []sessions.RunQuery{{}, {Job: "a"}, {State: sessions.RunFailed}, {Job: "b", State: sessions.RunRan}} {
+			q.Limit = 100
+			whole, err := v.Runs(q)
+			require.NoError(t, err)
+			require.NotEmpty(t, whole)
+			var pieces []sessions.Run
+			q.Limit = 3
+			for {
+				some, err := v.Runs(q)
+				require.NoError(t, err)
+				if len(some) == 0 {
+					break
+				}
+				pieces = append(pieces, some...)
+				q.Before = some[len(some)-1].ID
+			}
+			require.Equal(t, whole, pieces)
+		}
+		for _, where := range []string{"job = 'a'", "state = 'claimed'", "state = 'failed'", "job = 'a' AND state = 'claimed'", "state = 'failed' AND id < 9"} {
+			plan := ""
+			require.NoError(t, v.(*view).c.query(t.Context(), "EXPLAIN QUERY PLAN "+sqlRun+"WHERE 1 AND "+where+" ORDER BY id DESC LIMIT 5", func(r row) error {
+				plan += r.text(3) + "\n"
+				return nil
+			}))
+			require.Contains(t, plan, "USING INDEX", where)
+			require.NotContains(t, plan, "TEMP B-TREE", where)
+		}
+	})
+}
+
 // What the scheduler asks each minute is answered from an index, and asking writes nothing.
 func BenchmarkJobsDue_TenThousandJobs(b *testing.B) {
 	s := openStore(b)

@@ -23,7 +23,7 @@ import (
 var migrations embed.FS
 
 // schemaVersion is the newest migration. A test compares it with the files.
-const schemaVersion = 3
+const schemaVersion = 4
 
 // maxQuickCheck is the largest file, in bytes, that is checked before Open returns when the last owner did
 // not close it; about 50 ms. Larger ones are checked beside the work.

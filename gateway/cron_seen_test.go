@@ -1,0 +1,95 @@
+package gateway_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/cron"
+	"herald/gateway/jobs"
+	"herald/gateway/model/modeltest"
+	"herald/sessions"
+)
+
+// provide writes a file of jobs.
+func (h *house) provide(name, text string) {
+	h.t.Helper()
+	require.NoError(h.t, os.MkdirAll(filepath.Join(h.home, "cron.d"), 0o700))
+	require.NoError(h.t, os.WriteFile(filepath.Join(h.home, "cron.d", name), []byte(text), 0o600))
+}
+
+// Issue item 6: a file in the home provides jobs, is followed while the daemon runs, and tells where it is wrong where
+// people look. Issue item 7: what there is and what became of it is seen without the log.
+func TestCron_AFileOfTheHomeProvidesJobs(t *testing.T) {
+	h := build(t, modeltest.Answering(func(modeltest.Request) modeltest.Reply { return modeltest.Text("All is well.") }))
+	h.env = append(h.env, "TELEGRAM_HOME_CHANNEL=7")
+	h.provide("team.yaml", "jobs:\n  morning: {schedule: every day at 9am, prompt: Look around, deliver: origin}\n")
+	h.run()
+	id := cron.ProvidedID("cron.d/team.yaml", "morning")
+	h.until("the job is there", func() bool {
+		_, err := h.gateway.Jobs().Book().Find(context.Background(), string(id))
+		return err == nil
+	})
+	h.tg.Say(7, "/whoami")
+	h.until("a command was answered", func() bool { return len(h.texts(7)) > 0 })
+	run, result := h.ran(id)
+	require.Equal(t, sessions.RunRan, run.State, run.Reason)
+	require.Equal(t, cron.FromFallback, result.Deliveries[0].From)
+	h.await(7, "All is well.")
+
+	h.provide("team.yaml", "jobs:\n  morning: {schedule: every day at 9am, promt: Look around}\n")
+	const problem = `cron.d/team.yaml:2:41: job "morning": "promt": no such field; did you mean prompt?`
+	h.until("the mistake is told", func() bool {
+		issues, err := h.gateway.Jobs().Doctor(context.Background())
+		require.NoError(t, err)
+		return len(issues) == 1 && issues[0].Kind == jobs.IssueFile && issues[0].Text == problem
+	})
+	st, err := h.gateway.Jobs().Status(context.Background())
+	require.NoError(t, err)
+	require.True(t, st.Alive)
+	require.Equal(t, 1, st.Ran)
+	require.Equal(t, []string{problem}, st.Files[0].Problems)
+	require.Equal(t, map[jobs.State]int{jobs.StateScheduled: 1}, st.Jobs)
+
+	_, metrics := h.get("/metrics")
+	for _, line := range []string{`herald_cron_runs_total{end="ran",kind="manual"} 1`, `herald_cron_jobs{state="scheduled"} 1`, `herald_cron_jobs{state="broken"} 0`,
+		`herald_cron_deliveries_total{outcome="sent",platform="telegram"} 1`, `herald_cron_mirrors_total{kind="dm"} 1`, "herald_cron_jobs_overdue 0", "herald_cron_last_look_timestamp_seconds 1"} {
+		require.Contains(t, metrics, line)
+	}
+	require.NotContains(t, metrics, string(id))
+}
+
+// Spec A5.13: a failure that a person has acknowledged is not told again; another one of the same job is.
+func TestCron_AnAcknowledgedFailureIsNotTold(t *testing.T) {
+	answers := make(chan string, 4)
+	h := build(t, modeltest.Answering(func(modeltest.Request) modeltest.Reply { return modeltest.Text(<-answers) }))
+	h.set["agent.empty_max_retries"] = "0"
+	h.run()
+	j := h.job(cron.Change{Name: ptr("Silent"), Prompt: ptr("x"), Deliver: ptr("telegram:7")})
+	for range 4 {
+		answers <- ""
+	}
+	h.tg.Say(7, "/whoami")
+	h.until("a command was answered", func() bool { return len(h.texts(7)) > 0 })
+	run, _ := h.ran(j.ID)
+	require.Equal(t, sessions.RunFailed, run.State)
+	h.await(7, "Silent")
+	told := h.count(7, "Silent")
+	v := h.gateway.Jobs().Viewer()
+	list, err := v.Incidents(context.Background(), false)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	_, err = v.Ack(context.Background(), list[0].ID, false)
+	require.NoError(t, err)
+	run, result := h.ran(j.ID)
+	require.Equal(t, sessions.RunFailed, run.State)
+	require.Empty(t, result.Deliveries)
+	require.Equal(t, told, h.count(7, "Silent"))
+	_, err = v.Ack(context.Background(), list[0].ID, true)
+	require.NoError(t, err)
+	_, result = h.ran(j.ID)
+	require.Len(t, result.Deliveries, 1)
+}
