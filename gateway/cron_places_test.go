@@ -1,0 +1,226 @@
+package gateway_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/cron"
+	"herald/platforms"
+	"herald/platforms/platformtest/discordtest"
+	"herald/platforms/platformtest/signaltest"
+	"herald/platforms/platformtest/teamstest"
+	"herald/platforms/platformtest/telegramtest"
+	"herald/sessions"
+)
+
+// asks are questions with a word of their own.
+type asks struct {
+	*house
+	said int
+}
+
+// ask lets say write a new word, and returns how often the model is told of the brief then.
+func (a *asks) ask(say func(word string)) int {
+	a.t.Helper()
+	a.said++
+	word := fmt.Sprintf("question-%d", a.said)
+	say(word)
+	return a.told(word)
+}
+
+// again stops the daemon and starts the next one.
+func (a *asks) again(connected func() bool) {
+	a.t.Helper()
+	a.halt()
+	a.run()
+	if connected != nil {
+		a.until("the platform is connected", connected)
+	}
+}
+
+// On Discord a brief in a channel or forum has a thread, and one in a direct chat none. The conversation of the thread is
+// that of a real reply in it.
+func TestCronPlaces_Discord(t *testing.T) {
+	const botID, token = "700000000000000001", "NzAwMDAwMDAwMDAwMDAwMDAx.GsuperX.secret-part_of-the-token"
+	begin := func(t *testing.T, home func(*discordtest.Discord, discordtest.ID, discordtest.ID) discordtest.ID) (a *asks, fake *discordtest.Discord, at discordtest.ID, people []discordtest.ID) {
+		fake = discordtest.New(discordtest.Options{Token: token, BotID: botID})
+		url, err := fake.Start()
+		require.NoError(t, err)
+		a = &asks{house: build(t, briefing())}
+		t.Cleanup(func() {
+			a.halt()
+			fake.Close()
+		})
+		people = []discordtest.ID{fake.AddUser(discordtest.User{Username: "pat"}), fake.AddUser(discordtest.User{Username: "ann"})}
+		at = home(fake, fake.AddGuild("Team", 0, people...), people[0])
+		a.env = append(a.env, "DISCORD_BOT_TOKEN="+token, "DISCORD_API_URL="+url, "HERALD_DISCORD_ALLOW_FROM=*", "HERALD_DISCORD_RATE_LIMIT=off", "DISCORD_HOME_CHANNEL="+string(at))
+		a.again(func() bool { return fake.Receivers() == 1 })
+		return a, fake, at, people
+	}
+	t.Run("a channel", func(t *testing.T) {
+		a, fake, at, people := begin(t, func(d *discordtest.Discord, guild, _ discordtest.ID) discordtest.ID {
+			return d.AddChannel(discordtest.Channel{Guild: guild, Name: "general"})
+		})
+		d := a.delivered(a.mail("origin", nil, nil).ID)
+		require.Equal(t, []string{"thread"}, d.Mirrored)
+		thread := fake.Visible(at)[0].ID
+		c, ok := fake.Channel(thread)
+		require.True(t, ok)
+		require.Equal(t, "Mail brief", c.Name)
+		require.Zero(t, a.ask(func(w string) { fake.Write(discordtest.Post{Channel: at, From: people[0], Text: w, MentionBot: true}) }))
+		require.Equal(t, 1, a.ask(func(w string) { fake.Write(discordtest.Post{Channel: thread, From: people[0], Text: w}) }))
+		a.again(func() bool { return fake.Receivers() == 1 })
+		require.Equal(t, 1, a.ask(func(w string) { fake.Write(discordtest.Post{Channel: thread, From: people[1], Text: w}) }))
+	})
+	t.Run("a forum", func(t *testing.T) {
+		a, fake, _, people := begin(t, func(d *discordtest.Discord, guild, _ discordtest.ID) discordtest.ID {
+			return d.AddChannel(discordtest.Channel{Guild: guild, Name: "briefs", Type: discordtest.ForumChannel})
+		})
+		d := a.delivered(a.mail("origin", nil, nil).ID)
+		require.Equal(t, []string{"thread"}, d.Mirrored)
+		posts := fake.Threads(discordtest.ID(d.Target.Address.Chat))
+		require.Len(t, posts, 1)
+		require.Equal(t, "Mail brief", posts[0].Name)
+		require.Equal(t, 1, a.ask(func(w string) { fake.Write(discordtest.Post{Channel: posts[0].ID, From: people[1], Text: w}) }))
+	})
+	t.Run("a direct chat in which nobody ever wrote", func(t *testing.T) {
+		a, fake, at, people := begin(t, func(d *discordtest.Discord, _, pat discordtest.ID) discordtest.ID { return d.DM(pat) })
+		d := a.delivered(a.mail("origin", nil, nil).ID)
+		require.Equal(t, []string{"dm"}, d.Mirrored)
+		require.Zero(t, a.ask(func(w string) { fake.Say(fake.DM(people[1]), w) }))
+		require.Equal(t, 1, a.ask(func(w string) { fake.Say(at, w) }))
+	})
+}
+
+// In a Telegram forum each job has a topic, which is kept: what it brings later stands there too. One that is gone is made
+// anew. In a plain group the brief belongs to who made the job.
+func TestCronPlaces_Telegram(t *testing.T) {
+	t.Run("a forum", func(t *testing.T) {
+		a := &asks{house: build(t, briefing())}
+		a.tg.AddChat(telegramtest.Chat{ID: forum, Type: "supergroup", Title: "Forum", IsForum: true})
+		other := a.tg.AddTopic(forum, "Kitchen")
+		inGroups(a.house)
+		a.env = append(a.env, fmt.Sprint("TELEGRAM_HOME_CHANNEL=", forum))
+		a.run()
+		job := a.mail("origin", nil, nil)
+		require.Equal(t, []string{"thread"}, a.delivered(job.ID).Mirrored)
+		topic := a.tg.Visible(forum)[0].Thread
+		require.Equal(t, "Mail brief", a.tg.Topics(forum)[topic])
+		require.Equal(t, 1, a.ask(func(w string) { a.post(forum, topic, ann, w) }))
+		require.Zero(t, a.ask(func(w string) { a.post(forum, other, ann, w) }))
+		require.Zero(t, a.ask(func(w string) { a.post(forum, 0, ann, w) }))
+		a.again(nil)
+		a.delivered(job.ID)
+		require.Equal(t, 2, a.ask(func(w string) { a.post(forum, topic, bob, w) }), "the brief of each day, once")
+		require.Len(t, a.tg.Topics(forum), 2, "no second topic")
+
+		a.tg.DropTopic(forum, topic)
+		a.delivered(job.ID)
+		seen := a.tg.Visible(forum)
+		last := seen[len(seen)-1]
+		require.NotEqual(t, topic, last.Thread)
+		require.Equal(t, "Mail brief", a.tg.Topics(forum)[last.Thread])
+		require.Equal(t, 1, a.ask(func(w string) { a.post(forum, last.Thread, bob, w) }))
+	})
+	t.Run("a group", func(t *testing.T) {
+		a := &asks{house: start(t, briefing(), inGroups)}
+		require.Zero(t, a.ask(func(w string) { a.post(-55, 0, bob, w) }))
+		origin := &sessions.Origin{Address: platforms.Address{Platform: "telegram", Account: "4242", Chat: "-55"}, ChatType: platforms.Group,
+			User: platforms.UserID(fmt.Sprint(ann.ID))}
+		d := a.delivered(a.mail("origin", origin, nil).ID)
+		require.Equal(t, []string{"mirror"}, d.Mirrored)
+		require.Equal(t, 1, a.ask(func(w string) { a.post(-55, 0, ann, w) }))
+		require.Zero(t, a.ask(func(w string) { a.post(-55, 0, bob, w) }))
+	})
+}
+
+// In a channel of Teams the brief begins a reply chain; in a personal chat the reply is flat.
+func TestCronPlaces_Teams(t *testing.T) {
+	a := &asks{house: build(t, briefing())}
+	fake := teamstest.New(teamstest.Options{})
+	_, err := fake.Start()
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		a.halt()
+		fake.Close()
+	})
+	pat, ann := fake.AddUser("Pat Doe"), fake.AddUser("Ann Roe")
+	dm, other := fake.Personal(pat), fake.Personal(ann)
+	channel := fake.Channel(fake.Team("Contoso", pat, ann), "news")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := strconv.Itoa(free.Addr().(*net.TCPAddr).Port)
+	require.NoError(t, free.Close())
+	fake.SetEndpoint("http://127.0.0.1:" + port + "/api/messages")
+	u := fake.URLs()
+	a.env = append(a.env, "TEAMS_CLIENT_ID="+fake.AppID(), "TEAMS_CLIENT_SECRET="+fake.Secret(), "TEAMS_TENANT_ID="+fake.TenantID(), "HERALD_TEAMS_ALLOW_FROM=*",
+		"TEAMS_HOST=127.0.0.1", "TEAMS_PORT="+port, "TEAMS_SERVICE_URL="+u.Service, "HERALD_TEAMS_LOGIN_URL="+u.Login, "HERALD_TEAMS_OPENID_URL="+u.OpenID,
+		"HERALD_TEAMS_GRAPH_URL="+u.Graph, "HERALD_TEAMS_RATE_LIMIT=off")
+	a.run()
+	a.until("the webhook answers", func() bool {
+		resp, err := http.Get("http://127.0.0.1:" + port + "/health")
+		if err != nil {
+			return false
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+	d := a.delivered(a.mail("teams:"+channel.ID, nil, ptr(true)).ID)
+	require.Equal(t, []string{"thread"}, d.Mirrored)
+	root := fake.Visible(channel.ID)[0].ID
+	require.Equal(t, 1, a.ask(func(w string) { fake.Write(teamstest.Post{Room: channel.ID, Thread: root, Text: w, Mention: true}) }))
+	require.Zero(t, a.ask(func(w string) { fake.Write(teamstest.Post{Room: channel.ID, Text: w, Mention: true}) }))
+
+	d = a.delivered(a.mail("teams:"+dm.ID, nil, ptr(true)).ID)
+	require.Equal(t, []string{"dm"}, d.Mirrored)
+	require.Zero(t, a.ask(func(w string) { fake.Write(teamstest.Post{Room: other.ID, Text: w}) }))
+	require.Equal(t, 1, a.ask(func(w string) { fake.Write(teamstest.Post{Room: dm.ID, Text: w}) }))
+}
+
+// On Signal a brief comes to a person by number, before that person ever wrote.
+func TestCronPlaces_Signal(t *testing.T) {
+	const pat, ann = "+4915100000001", "+4915100000002"
+	a := &asks{house: build(t, briefing())}
+	fake := signaltest.New(signaltest.Options{})
+	url, err := fake.Start()
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		a.halt()
+		fake.Close()
+	})
+	fake.AddPerson(signaltest.Person{Number: pat, UUID: "11111111-1111-4111-8111-111111111111", Name: "Pat"})
+	fake.AddPerson(signaltest.Person{Number: ann, UUID: "22222222-2222-4222-8222-222222222222", Name: "Ann"})
+	account, _ := fake.Account()
+	a.env = append(a.env, "SIGNAL_HTTP_URL="+url, "SIGNAL_ACCOUNT="+account, "HERALD_SIGNAL_ALLOW_FROM=*", "SIGNAL_HOME_CHANNEL="+pat)
+	a.run()
+	a.until("Signal is connected", func() bool { now, _, _ := fake.Streams(); return now == 1 })
+	d := a.delivered(a.mail("origin", nil, nil).ID)
+	require.Equal(t, []string{"dm"}, d.Mirrored)
+	require.Zero(t, a.ask(func(w string) { fake.Write(signaltest.Post{From: ann, Text: w}) }))
+	require.Equal(t, 1, a.ask(func(w string) { fake.Write(signaltest.Post{From: pat, Text: w}) }))
+}
+
+// In the browser the brief stands in its chat, and in no other.
+func TestCronPlaces_Web(t *testing.T) {
+	a := &asks{house: start(t, briefing(), func(h *house) { h.set["platforms.web.home_channel.chat"] = "kitchen-1" })}
+	say := func(chat string) func(string) {
+		return func(w string) {
+			resp, err := http.Post(a.gateway.URL()+"api/chat/chats/"+chat+"/messages", "application/json", bytes.NewReader([]byte(`{"id":"`+w+`","text":"`+w+`"}`)))
+			require.NoError(t, err)
+			defer resp.Body.Close()
+			require.Equal(t, http.StatusOK, resp.StatusCode)
+		}
+	}
+	d := a.delivered(a.mail("origin", nil, nil).ID)
+	require.Equal(t, []string{"dm"}, d.Mirrored)
+	require.Equal(t, cron.FromFallback, d.From)
+	require.Zero(t, a.ask(say("garage-1")))
+	require.Equal(t, 1, a.ask(say("kitchen-1")))
+	require.Equal(t, 1, a.ask(say("kitchen-1")))
+}
