@@ -80,19 +80,11 @@ func (g *Gateway) jobViews() jobs.Viewer {
 	return jobs.Viewer{Store: g.store, Zone: g.zone, Now: g.now}
 }
 
-func (g *Gateway) jobStatus(ctx context.Context) (jobs.Status, error) {
-	return g.jobViews().Status(ctx)
-}
-
-func (g *Gateway) jobDoctor(ctx context.Context) ([]jobs.Issue, error) {
-	return g.jobViews().Doctor(ctx, jobs.Diagnosis{Places: jobPlaces{g}, Check: g.checkTask, Failing: g.cfg().Cron.Nudge})
-}
-
 // cronVerb does what the command line asks of jobs; it may see and change all of them.
 func (g *Gateway) cronVerb(ctx context.Context, raw json.RawMessage) (any, error) {
 	var a CronArgs
 	if err := decodeArgs(raw, &a); err != nil {
 		return nil, err
 	}
-	return cronClerk{desk: g.deskOf(viewer{all: true}, cron.By{Source: cron.FromCLI}), views: g.jobViews(), printer: g.texts.catalogs.Printer("en"), look: g.jobs.Tick, status: g.jobStatus, doctor: g.jobDoctor}.do(ctx, a)
+	return cronClerk{desk: g.deskOf(viewer{all: true}, cron.By{Source: cron.FromCLI}), views: g.jobViews(), printer: g.texts.catalogs.Printer("en"), look: g.jobs.Tick, status: g.jobs.Status, doctor: g.jobs.Doctor}.do(ctx, a)
 }

@@ -21,7 +21,7 @@ func narrow(t *testing.T, out string) string {
 }
 
 // Jobs are made, changed and seen without a daemon; what needs one says so.
-func TestCron_WithoutADaemon(t *testing.T) {
+func TestCronVerbs_WithoutADaemon(t *testing.T) {
 	p := newPlace(t)
 	require.Contains(t, p.good("cron", "list"), "no jobs; make one: herald cron add")
 	out := p.good("cron", "add", "every weekday at 9", "send me the news", "--name", "News\x1b[2J", "--deliver", "telegram", "--repeat", "5", "--skill", "", "--attach-to-session=false")
@@ -92,7 +92,7 @@ func TestCron_WithoutADaemon(t *testing.T) {
 }
 
 // In the browser chat: "every minute tell me the time" makes a job, and "stop it" ends it; the command line sees it.
-func TestCron_InTheChat(t *testing.T) {
+func TestCronVerbs_WithAChat(t *testing.T) {
 	p := newPlace(t)
 	d := p.run("--set", "timezone=Europe/Berlin")
 	d.say("kitchen-1", "message-1", "every minute tell me the time")
@@ -106,8 +106,12 @@ func TestCron_InTheChat(t *testing.T) {
 	d.until("the run has ended", func() bool { return strings.Contains(p.good("cron", "history", id), "  ran ") })
 	out := narrow(t, p.good("cron", "history"))
 	require.Contains(t, out, "tell me the time")
-	require.Contains(t, p.good("cron", "status"), "scheduler  ")
+	require.Contains(t, p.good("cron", "status"), "scheduler  alive")
 	require.Contains(t, p.good("cron", "tick"), "looked for")
+	d.await("kitchen-1", "Scheduled job: tell me the time")
+	before := len(d.history("kitchen-1"))
+	d.say("kitchen-1", "message-2b", "echo nice")
+	d.until("that is answered", func() bool { return len(d.history("kitchen-1")) > before+1 })
 	d.say("kitchen-1", "message-3", "stop it")
 	d.await("kitchen-1", "("+id+") is removed and will not run any more.")
 	require.Contains(t, p.good("cron", "list"), "no jobs")
