@@ -26,7 +26,11 @@ func Conversation(rows []sessions.Message, images sessions.TurnID) []model.Messa
 		case row.Role == sessions.User && row.Kind == sessions.KindSteer && len(out) > 0 && out[len(out)-1].Role == "tool":
 			out[len(out)-1].Text += steerNote(row)
 		case row.Role == sessions.User:
-			out = appendUser(out, row, images)
+			between := "\n\n"
+			if i > 0 && delivered(rows[i-1]) && row.Kind == sessions.KindPlain {
+				between += DeliveryEnd + "\n\n"
+			}
+			out = appendUser(out, row, images, between)
 		case row.Role == sessions.Assistant:
 			out = appendAssistant(out, row, rows[i+1:])
 		}
@@ -34,11 +38,19 @@ func Conversation(rows []sessions.Message, images sessions.TurnID) []model.Messa
 	return out
 }
 
+// DeliveryEnd stands between the output of a job and what a person writes behind it: both are the user's to a model.
+const DeliveryEnd = "[End of the delivery]"
+
+// delivered reports whether a row is the output of a job.
+func delivered(row sessions.Message) bool {
+	return row.Role == sessions.User && row.Kind == sessions.KindMirror
+}
+
 func steerNote(row sessions.Message) string {
 	return "\n\n[Note from the user while you were working: " + row.Content + "]"
 }
 
-func appendUser(out []model.Message, row sessions.Message, images sessions.TurnID) []model.Message {
+func appendUser(out []model.Message, row sessions.Message, images sessions.TurnID, between string) []model.Message {
 	text := row.Content
 	switch {
 	case row.Kind == sessions.KindObserved:
@@ -52,7 +64,7 @@ func appendUser(out []model.Message, row sessions.Message, images sessions.TurnI
 	if n := len(out); n > 0 && out[n-1].Role == "user" {
 		if text != "" {
 			if out[n-1].Text != "" {
-				out[n-1].Text += "\n\n"
+				out[n-1].Text += between
 			}
 			out[n-1].Text += text
 		}

@@ -85,7 +85,7 @@ func TestConversation(t *testing.T) {
 		{"a mirrored message joins the answer before it", []sessions.Message{user("go"), answer("done"), of(sessions.KindMirror, answer("it is noon"))},
 			[]string{"u: go", "a: done\n\nit is noon"}},
 		{"a job's output is said to the model", []sessions.Message{user("go"), answer("done"), of(sessions.KindMirror, user("news")), user("which?")},
-			[]string{"u: go", "a: done", "u: news\n\nwhich?"}},
+			[]string{"u: go", "a: done", "u: news\n\n[End of the delivery]\n\nwhich?"}},
 		{"a job's output between a call and its result", []sessions.Message{user("go"), answer("", "x"), of(sessions.KindMirror, user("news")), result("x", "1"), answer("done")},
 			[]string{"u: go", "a[x]: ", "t(x): 1", "u: news", "a: done"}},
 		{"a steer behind a job's output", []sessions.Message{user("go"), answer("", "x"), result("x", "1"), of(sessions.KindMirror, user("news")), of(sessions.KindSteer, user("in red"))},

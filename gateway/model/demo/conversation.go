@@ -25,6 +25,8 @@ type env struct {
 	calls   int // tool calls in the whole conversation
 	// file, job and process are what "it" may mean.
 	file, job, process string
+	// brief is the newest output of a job that is part of the conversation.
+	brief string
 }
 
 // outcome is a call with its result.
@@ -50,8 +52,14 @@ func newEnv(now time.Time, req model.Request) *env {
 		e.before = req.Messages[:at]
 		e.request = req.Messages[at].Text
 		e.images = len(req.Messages[at].Images)
+		if _, own, ok := strings.Cut(e.request, briefEnd); ok {
+			e.request = strings.TrimSpace(own)
+		}
 	}
 	for i, m := range req.Messages {
+		if brief := briefIn(m); brief != "" {
+			e.brief = brief
+		}
 		if m.Role == "user" && strings.Contains(m.Text, sentMark) {
 			if _, files := takeAttached(m.Text); len(files) > 0 {
 				e.file = files[len(files)-1].path
@@ -75,6 +83,23 @@ func newEnv(now time.Time, req model.Request) *env {
 		}
 	}
 	return e
+}
+
+// What stands above and below the output of a job.
+const (
+	briefMark = "[Cron delivery: "
+	briefEnd  = "[End of the delivery]"
+)
+
+// briefIn returns the last output of a job that a message holds.
+func briefIn(m model.Message) string {
+	i := strings.LastIndex(m.Text, briefMark)
+	if m.Role != "user" || i < 0 {
+		return ""
+	}
+	text, _, _ := strings.Cut(m.Text[i:], briefEnd)
+	_, text, _ = strings.Cut(text, "\n")
+	return strings.TrimSpace(text)
 }
 
 // unwrapped returns the call inside a tool_call.

@@ -325,3 +325,13 @@ func BenchmarkUnknown(b *testing.B) {
 		}
 	}
 }
+
+// A brief and what a person writes behind it are one message: the person is answered, and knows the brief.
+func TestBrief(t *testing.T) {
+	tools := offer(t)
+	brief := "[Cron delivery: Time]\nIt is 09:00.\n\n[End of the delivery]\n\n"
+	require.Contains(t, ask(t, tools, user(brief+"what did the brief say?")).Text, "It is 09:00.")
+	require.Contains(t, ask(t, tools, user(brief+"echo hi")).Text, "hi")
+	require.NotContains(t, ask(t, tools, user(brief+"echo hi")).Text, "09:00")
+	require.Contains(t, ask(t, tools, user("what did the brief say?")).Text, "No job")
+}

@@ -38,6 +38,12 @@ func talkShapes() []shape {
 		{`what did i (?:just )?(?:say|write|ask|tell you)(?:\s+(?:before|last|earlier|first|just now))?|what was my (?:last|previous) (?:message|question)|what were we talking about`, func(e *env, m []string) *step {
 			return say(e.saidBefore())
 		}},
+		{`what (?:did|does|was|is) (?:in )?(?:it|that|the|my|your)? ?(?:last |latest |newest )?(?:brief|job|delivery|reminder)(?: say| tell(?: me)?| mean| about)?|what did you (?:just )?send(?: me)?`, func(e *env, m []string) *step {
+			if e.brief == "" {
+				return say("No job has sent anything here yet.")
+			}
+			return say("The last one said:\n\n" + e.brief)
+		}},
 		{`count\s+(?:slowly\s+)?(?:from\s+(\d{1,6})\s+)?(?:up\s+)?to\s+(\d{1,6})(.*)`, func(e *env, m []string) *step {
 			s := say(count(atoi(m[1]), atoi(m[2])))
 			s.slow = strings.Contains(strings.ToLower(m[0]), "slow")
