@@ -208,7 +208,13 @@ func Eval[T any](p *Page, expression string) T {
 // asking is done from here.
 func (p *Page) Wait(expression string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	p.WaitFor(patience, expression)
+}
+
+// WaitFor is Wait with a time limit of its own, for what comes when it is due.
+func (p *Page) WaitFor(limit time.Duration, expression string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
