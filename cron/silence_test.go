@@ -58,11 +58,12 @@ func TestDeliverable(t *testing.T) {
 		" as it is \n":                 " as it is \n",
 		"":                             "",
 		"FINAL_CRON_OUTPUT: the brief": "the brief",
-		"notes\nFINAL_CRON_OUTPUT:\nthe brief\nin two lines\n": "the brief\nin two lines",
-		"FINAL_CRON_OUTPUT: one\nFINAL_CRON_OUTPUT: two":       "two",
-		"notes\nFINAL_CRON_OUTPUT:  \n ":                       "notes\nFINAL_CRON_OUTPUT:  \n ",
-		"the word FINAL_CRON_OUTPUT: in a line":                "the word FINAL_CRON_OUTPUT: in a line",
-		"notes\nFINAL_CRON_OUTPUT: [SILENT]":                   "[SILENT]",
+		"notes\nFINAL_CRON_OUTPUT:\nthe brief\nin two lines\n":  "the brief\nin two lines",
+		"FINAL_CRON_OUTPUT: one\nFINAL_CRON_OUTPUT: two":        "two",
+		"notes\nFINAL_CRON_OUTPUT: one\nFINAL_CRON_OUTPUT: two": "two",
+		"notes\nFINAL_CRON_OUTPUT:  \n ":                        "notes\nFINAL_CRON_OUTPUT:  \n ",
+		"the word FINAL_CRON_OUTPUT: in a line":                 "the word FINAL_CRON_OUTPUT: in a line",
+		"notes\nFINAL_CRON_OUTPUT: [SILENT]":                    "[SILENT]",
 	} {
 		require.Equal(t, want, cron.Deliverable(answer), "%q", answer)
 	}
