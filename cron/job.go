@@ -54,8 +54,10 @@ type Progress struct {
 	Alert string `json:"alert,omitempty"`
 	// Undelivered is what went wrong when the newest output was delivered; empty when all went well.
 	Undelivered string `json:"undelivered,omitempty"`
-	// Watched is what the job's monitor saw last; it is the monitor's own.
+	// Watched is what the job's monitor saw last; it is the monitor's own. Seen is what it saw for the run that goes on: it
+	// counts when that has gone well, or a change would be lost with the run that was to tell of it.
 	Watched json.RawMessage `json:"watched,omitempty"`
+	Seen    json.RawMessage `json:"seen,omitempty"`
 	// Broken says why the stored job can't be used; it has no slots until somebody mends it.
 	Broken string `json:"broken,omitempty"`
 }

@@ -155,7 +155,8 @@ func (out Output) text() string {
 	return b.String()
 }
 
-// trim deletes what is too much in a job's folder, and what a killed daemon left half written. That it can't is no
+// trim deletes what is too much in a job's folder but the newest output that says something, so that a job which mostly
+// finds nothing still goes on from what it said last; and what a killed daemon left half written. That it can't is no
 // trouble of the run that ends now.
 func (o Outputs) trim(dir string) {
 	names, err := outputNames(dir)
@@ -163,8 +164,11 @@ func (o Outputs) trim(dir string) {
 		return
 	}
 	if o.Keep > 0 && len(names) > o.Keep {
+		newest := newestOf(dir, names)
 		for _, name := range names[:len(names)-o.Keep] {
-			_ = os.Remove(filepath.Join(dir, name))
+			if name != newest {
+				_ = os.Remove(filepath.Join(dir, name))
+			}
 		}
 	}
 	halves, _ := filepath.Glob(filepath.Join(dir, ".*.tmp"))
@@ -203,12 +207,18 @@ func (o Outputs) Newest(id JobID) (text string, ok bool, err error) {
 	if err != nil {
 		return "", false, nil
 	}
+	text, ok = readOutput(filepath.Join(dir, newestOf(dir, names)))
+	return text, ok, nil
+}
+
+// newestOf returns the newest of a folder's files that says something; "" for none.
+func newestOf(dir string, names []string) string {
 	for _, name := range slices.Backward(names) {
-		if text, ok := readOutput(filepath.Join(dir, name)); ok {
-			return text, true, nil
+		if _, ok := readOutput(filepath.Join(dir, name)); ok {
+			return name
 		}
 	}
-	return "", false, nil
+	return ""
 }
 
 // ErrBadJob is a job id that has not the form of one: it is never used as the name of a folder.

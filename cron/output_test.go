@@ -107,6 +107,23 @@ func TestOutputs_Retention(t *testing.T) {
 	require.FileExists(t, fresh, "what somebody may be writing stays")
 }
 
+// A job that mostly finds nothing goes on from what it said last.
+func TestOutputs_Retention_KeepsTheNewestThatSaysSomething(t *testing.T) {
+	o := cron.Outputs{Home: t.TempDir(), Keep: 2}
+	for i, body := range []string{"old", "the last news", "", "", ""} {
+		status := cron.OutputOK
+		if body == "" {
+			status = cron.OutputNoChange
+		}
+		writeOutput(t, o, output(morning.Add(time.Duration(i)*time.Hour), status, body))
+	}
+	require.Equal(t, []string{"2026-03-02_09-00-00.md", "2026-03-02_11-00-00.md", "2026-03-02_12-00-00.md"}, outputFiles(t, o.Home))
+	text, ok, err := o.Newest(jobID)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, "the last news", text)
+}
+
 func TestOutputs_Write_Guards(t *testing.T) {
 	home := t.TempDir()
 	for _, id := range []cron.JobID{"", ".", "..", "a/b", "../../x", `a\b`, "/etc", "a\x00b"} {

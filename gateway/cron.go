@@ -23,16 +23,12 @@ import (
 )
 
 // newJobs makes the scheduled jobs of the profile.
-func (g *Gateway) newJobs() (*jobs.Jobs, error) {
+func (g *Gateway) newJobs() *jobs.Jobs {
 	p := g.opt.Paths
 	scripts := jobs.NewScripts(jobs.ScriptOptions{Dir: filepath.Join(p.Home, jobs.ScriptsDir), Timeout: func() time.Duration { return g.cfg().Cron.ScriptTimeout },
 		Deny: secretNames(os.Environ()), Passthrough: g.cfg().Terminal.EnvPassthrough, Redact: g.opt.Redactor.String})
-	pages, err := fetch.New(g.downloads(""))
-	if err != nil {
-		return nil, err
-	}
 	return jobs.New(jobs.Options{
-		Scripts: scripts, Watcher: &jobs.Watcher{Fetch: pages, Scripts: scripts, Redact: g.opt.Redactor.String},
+		Scripts: scripts, Watcher: &jobs.Watcher{Fetch: func() fetch.Options { return g.downloads("") }, Scripts: scripts, Redact: g.opt.Redactor.String},
 		Store: g.store, Router: waker{g}, Account: platforms.AccountID(cmp.Or(g.opt.Profile, config.DefaultProfile)),
 		Key: func(at platforms.Address) sessions.Key { return g.runKey(at) }, KeyOptions: g.keyOptions, Describe: g.describe,
 		Places: jobPlaces{g}, Config: g.jobsConfig, Zone: g.zone, Texts: jobTexts{g.texts},
@@ -41,7 +37,7 @@ func (g *Gateway) newJobs() (*jobs.Jobs, error) {
 		},
 		Attach: g.attach, Strip: turn.StripMedia, Take: g.worker.Take, Ready: g.ready, Check: g.checkTask, Redact: g.opt.Redactor.String,
 		Home: p.Home, SkillsDir: p.Skills, Metrics: g.metrics, Log: g.log, Now: g.now,
-	}), nil
+	})
 }
 
 // waker gives news to the router, which is made after the jobs.

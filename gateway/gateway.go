@@ -188,9 +188,7 @@ func (g *Gateway) listen() error {
 func (g *Gateway) buildCore() (err error) {
 	g.worker = delivery.New(delivery.Options{Store: g.store, Adapters: g.accounts, Texts: g.texts, Observer: g.metrics, Log: g.log, Now: g.now,
 		FreshFinal: func() time.Duration { return g.cfg().Streaming.FreshFinal }, Settled: g.settled})
-	if g.jobs, err = g.newJobs(); err != nil {
-		return err
-	}
+	g.jobs = g.newJobs()
 	journal := &turn.Journal{}
 	g.toolLog = &toolLog{path: filepath.Join(g.opt.Paths.Logs, "tool_calls.log"), clean: g.opt.Redactor.String, log: g.log}
 	g.bus = g.catalog.bus(journal)

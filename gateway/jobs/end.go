@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,7 +32,8 @@ type finish struct {
 	mute    bool
 	// unreachable says that the model was never reached, so that the run may be tried again.
 	unreachable bool
-	// watched is what the monitor has seen, to be compared with the next time; nil leaves it as it is.
+	// watched is what the monitor has seen; nil is nothing. It is noted with the job, for the next time, when the run has
+	// gone well.
 	watched json.RawMessage
 }
 
@@ -216,14 +218,15 @@ func (j *Jobs) remember(tx sessions.Tx, f finish, result *Result) error {
 	}
 	before := job.Progress
 	job.Alert = f.blocked
-	if f.watched != nil {
-		job.Watched = f.watched
+	if seen := cmp.Or(string(f.watched), string(job.Seen)); seen != "" && f.state == sessions.RunRan {
+		job.Watched = json.RawMessage(seen)
 	}
+	job.Seen = nil
 	job.Undelivered = ""
 	if len(result.Problems) > 0 {
 		job.Undelivered = oneLine(result.Problems[0])
 	}
-	if job.Alert == before.Alert && job.Undelivered == before.Undelivered && f.watched == nil {
+	if job.Alert == before.Alert && job.Undelivered == before.Undelivered && f.watched == nil && before.Seen == nil {
 		return nil
 	}
 	if row, err = job.Row(); err != nil {

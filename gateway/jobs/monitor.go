@@ -31,8 +31,8 @@ const (
 
 // Watcher looks at what jobs watch. It is safe for concurrent use.
 type Watcher struct {
-	// Fetch gets pages. What it may not reach, no job can watch.
-	Fetch *fetch.Client
+	// Fetch says how pages are got; it is asked each time. What it may not reach, no job can watch.
+	Fetch func() fetch.Options
 	// Scripts run the scripts that are watched by what they put out.
 	Scripts *Scripts
 	// Redact takes secrets out of what was seen, before it is kept; nil leaves it as it is.
@@ -109,6 +109,11 @@ func (w *Watcher) script(ctx context.Context, name, workdir string) (memory, err
 func (w *Watcher) page(ctx context.Context, rawURL string, old memory) (memory, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
+	client, err := fetch.New(w.Fetch())
+	if err != nil {
+		return memory{}, err
+	}
+	defer client.Close()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, rawURL, nil)
 	if err != nil {
 		return memory{}, errors.New("what is watched is no URL")
@@ -120,7 +125,7 @@ func (w *Watcher) page(ctx context.Context, rawURL string, old memory) (memory, 
 		req.Header.Set("If-Modified-Since", old.Modified)
 	}
 	host := req.URL.Hostname()
-	resp, err := w.Fetch.HTTP().Do(req)
+	resp, err := client.HTTP().Do(req)
 	if err != nil {
 		return memory{}, fetch.Clean(ctx, host, err)
 	}

@@ -33,10 +33,8 @@ func newWatched(t *testing.T) *watched {
 		(*w.page.Load())(rw, r)
 	}))
 	t.Cleanup(server.Close)
-	client, err := fetch.New(fetch.Options{Allow: []string{server.URL}})
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	w.url, w.Watcher = server.URL+"/page?key=hunter2", &jobs.Watcher{Fetch: client}
+	fetching := func() fetch.Options { return fetch.Options{Allow: []string{server.URL}} }
+	w.url, w.Watcher = server.URL+"/page?key=hunter2", &jobs.Watcher{Fetch: fetching}
 	return w
 }
 
@@ -136,14 +134,12 @@ func TestWatcher_URL_Errors(t *testing.T) {
 func TestWatcher_URL_OnlyPublicPlaces(t *testing.T) {
 	w := newWatched(t)
 	w.says("secret")
-	strict, err := fetch.New(fetch.Options{})
-	require.NoError(t, err)
-	t.Cleanup(strict.Close)
+	strict := func() fetch.Options { return fetch.Options{} }
 	for _, url := range []string{w.url, "http://169.254.169.254/latest/meta-data", "http://localhost/", "http://[::1]/", "http://10.0.0.1/", "http://0x7f000001/", "ftp://example.com/", "http://u:p@example.com/"} {
 		_, err := (&jobs.Watcher{Fetch: strict}).Look(t.Context(), cron.Task{MonitorURL: url}, nil)
 		require.Error(t, err, url)
 	}
-	_, err = (&jobs.Watcher{Fetch: strict}).Look(t.Context(), cron.Task{MonitorURL: w.url}, nil)
+	_, err := (&jobs.Watcher{Fetch: strict}).Look(t.Context(), cron.Task{MonitorURL: w.url}, nil)
 	require.ErrorIs(t, err, fetch.ErrForbidden)
 	require.Zero(t, w.requests.Load(), "nothing was asked")
 

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -78,8 +79,8 @@ func (j *Jobs) work(s cron.Start, t cron.Task) {
 	if j.life.Err() != nil {
 		return // stopping: the next process ends the run, since its work is gone
 	}
-	watched := func(tx sessions.Tx) (sessions.Run, error) { return s.Run, j.remember(tx, f, &Result{}) }
-	if err := j.wake(ctx, s, t, found, watched); err != nil {
+	seen := func(tx sessions.Tx) (sessions.Run, error) { return s.Run, j.expect(tx, s.Job.ID, f.watched) }
+	if err := j.wake(ctx, s, t, found, seen); err != nil {
 		f.state, f.reason = sessions.RunFailed, fmt.Sprintf("its prompt could not be given to the agent: %v", err)
 		j.over(f)
 	}
@@ -112,4 +113,24 @@ func (j *Jobs) over(f finish) {
 	if err := j.settle(j.life, f); err != nil {
 		j.o.Log.Error().Err(err).Str("job", string(f.job.ID)).Msg("cron: the end of a run can't be written down; it is ended as cut off")
 	}
+}
+
+// expect notes what the monitor has seen with a job whose agent is about to be told of it.
+func (j *Jobs) expect(tx sessions.Tx, id cron.JobID, seen json.RawMessage) error {
+	if seen == nil {
+		return nil
+	}
+	row, err := tx.Job(id)
+	if err != nil {
+		return err
+	}
+	job, err := cron.FromRow(row)
+	if err != nil {
+		return nil // put aside, with its reason
+	}
+	job.Seen = seen
+	if row, err = job.Row(); err != nil {
+		return err
+	}
+	return tx.PutJob(row)
 }
