@@ -75,7 +75,7 @@ func (g *Gateway) cronTool() tools.Tool {
 	return cronjob.New(cronTool{desk: g.jobsOfCaller, views: g.jobViews(), printer: g.texts.catalogs.Printer("en")})
 }
 
-// jobViews reads what people see of the jobs.
+// jobViews reads what people see of the jobs; it can be asked before there is a scheduler.
 func (g *Gateway) jobViews() jobs.Viewer {
 	return jobs.Viewer{Store: g.store, Zone: g.zone, Now: g.now}
 }

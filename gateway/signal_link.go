@@ -135,6 +135,7 @@ func (l *signalLink) page(w http.ResponseWriter, _ *http.Request) {
 	b.WriteString("</body></html>")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", linkPolicy)
+	w.Header().Set("Referrer-Policy", "same-origin") // with none at all a browser names no origin for a form, and the door refuses it
 	_, _ = io.WriteString(w, b.String())
 }
 
