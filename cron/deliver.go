@@ -1,7 +1,6 @@
 package cron
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -106,48 +105,4 @@ func parseToken(text string) (Token, error) {
 func badTarget(text, why string) error {
 	return fmt.Errorf("delivery target %q: %s. Allowed are local, origin, all, <platform>, <platform>:<chat> and <platform>:<chat>:<thread>, "+
 		"with commas between them; an account goes behind the platform's name: <platform>/<account>", text, why)
-}
-
-var errUnwritable = errors.New("its name holds a character that a delivery target can't carry")
-
-// DeliverTo writes a place as a target that means it and nothing else. A place whose account holds a colon, or which holds
-// a comma, can't be written so.
-func DeliverTo(at platforms.Address) (string, error) {
-	text := string(at.Platform) + "/" + string(at.Account) + ":" + string(at.Chat)
-	if at.Thread != "" {
-		text += ":" + string(at.Thread)
-	}
-	tokens, err := ParseDeliver(text)
-	if err != nil {
-		return "", err
-	}
-	if len(tokens) != 1 || tokens[0].Account != at.Account {
-		return "", fmt.Errorf("%s: %w", at.AccountOf(), errUnwritable)
-	}
-	return text, nil
-}
-
-// DeliverOfRun is what a job keeps that was made by the run of another one: there, "origin" is no chat that somebody sat
-// in, so it is replaced by the places that the run's own output goes to, or by DeliverLocal when that is nowhere. Other
-// targets stay as they are.
-func DeliverOfRun(deliver string, places []platforms.Address) (string, error) {
-	tokens, err := ParseDeliver(deliver)
-	if err != nil {
-		return "", err
-	}
-	var list []string
-	for _, t := range tokens {
-		if t.Word != DeliverOrigin {
-			list = append(list, t.Text)
-			continue
-		}
-		for _, at := range places {
-			text, err := DeliverTo(at)
-			if err != nil {
-				return "", err
-			}
-			list = append(list, text)
-		}
-	}
-	return JoinDeliver(list), nil
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/cron"
-	"herald/platforms"
 )
 
 func TestParseDeliver(t *testing.T) {
@@ -68,47 +67,6 @@ func TestJoinDeliver(t *testing.T) {
 	require.Equal(t, "local", cron.JoinDeliver(nil))
 	require.Equal(t, "local", cron.JoinDeliver([]string{"", "  "}))
 	require.Equal(t, "origin,slack", cron.JoinDeliver([]string{" origin", "", "slack "}))
-}
-
-func TestDeliverTo(t *testing.T) {
-	at := platforms.Address{Platform: "teams", Account: "A1", Chat: "19:x@thread.tacv2", Thread: "17"}
-	text, err := cron.DeliverTo(at)
-	require.NoError(t, err)
-	require.Equal(t, "teams/A1:19:x@thread.tacv2:17", text)
-	for _, at := range []platforms.Address{
-		{Platform: "slack", Account: "T1", Chat: "a,b"},
-		{Platform: "slack", Account: "T1", Chat: "a,slack"},
-		{Platform: "slack", Account: "T:1", Chat: "C"},
-		{Platform: "slack", Account: "T1"},
-		{Platform: "slack", Chat: "C"},
-		{},
-	} {
-		_, err := cron.DeliverTo(at)
-		require.Error(t, err, "%+v", at)
-	}
-}
-
-func TestDeliverOfRun(t *testing.T) {
-	here := []platforms.Address{{Platform: "slack", Account: "T1", Chat: "D1"}}
-	for _, c := range []struct {
-		deliver string
-		places  []platforms.Address
-		want    string
-	}{
-		{"origin", here, "slack/T1:D1"},
-		{"origin", nil, "local"},
-		{"", here, "local"},
-		{"telegram, Origin, all", here, "telegram,slack/T1:D1,all"},
-		{"telegram", here, "telegram"},
-	} {
-		got, err := cron.DeliverOfRun(c.deliver, c.places)
-		require.NoError(t, err)
-		require.Equal(t, c.want, got, c.deliver)
-	}
-	_, err := cron.DeliverOfRun("local:x", nil)
-	require.Error(t, err)
-	_, err = cron.DeliverOfRun("origin", []platforms.Address{{Platform: "slack", Account: "T1", Chat: "a,b"}})
-	require.Error(t, err)
 }
 
 // FuzzParseDeliver: what is taken can be written again as it is, and no target holds a comma.

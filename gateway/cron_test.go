@@ -314,3 +314,46 @@ func TestCron_Context(t *testing.T) {
 		require.Len(t, r.Messages, 1, "each run is a conversation of its own")
 	}
 }
+
+// Spec A10.3: a secret is in nothing that a job sends, keeps or puts into a conversation, whatever the log may show.
+func TestCron_SecretsStay(t *testing.T) {
+	const secret = "sk-house-tests-0123456789"
+	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if strings.Contains(r.System, "scheduled job (cron)") {
+			return modeltest.Text("The key is " + secret + ".")
+		}
+		return modeltest.Text("ok")
+	})
+	h := start(t, script)
+	h.hello(7)
+	h.tg.Say(7, "hi")
+	h.await(7, "ok")
+	j := h.job(cron.Change{Name: ptr("Keys " + secret), Prompt: ptr("Look."), Deliver: ptr("telegram:7"), Attach: ptr(true)})
+	run, result := h.ran(j.ID)
+	require.Equal(t, sessions.RunRan, run.State, run.Reason)
+	require.NotEmpty(t, result.Deliveries[0].Mirrored)
+	require.Equal(t, 1, h.count(7, "The key is"))
+	require.Zero(t, h.count(7, secret))
+	kept, err := os.ReadFile(result.Output)
+	require.NoError(t, err)
+	require.Contains(t, string(kept), "The key is")
+	require.NotContains(t, string(kept), secret)
+
+	dir := filepath.Join(h.home, "scripts")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "leak.sh"), []byte("echo disk "+secret), 0o600))
+	s := h.job(cron.Change{Name: ptr("Disk"), Script: ptr("leak.sh"), NoAgent: ptr(true), Deliver: ptr("telegram:7")})
+	run, _ = h.ran(s.ID)
+	require.Equal(t, sessions.RunRan, run.State, run.Reason)
+	require.Equal(t, 1, h.count(7, "disk "))
+	before := len(script.Requests())
+	h.tg.Say(7, "what did it say?")
+	h.until("the model was asked", func() bool { return len(script.Requests()) > before })
+	told := false
+	for _, m := range script.Requests()[before].Messages {
+		told = told || strings.Contains(m.Text, "[Cron delivery: Keys")
+		require.NotContains(t, m.Text, secret)
+	}
+	require.True(t, told)
+	require.Zero(t, h.count(7, secret))
+}

@@ -113,7 +113,7 @@ func (j *Jobs) render(ctx context.Context, f finish, b brief) (brief, bool) {
 	b.Text = j.o.Redact(j.o.Strip(plain))
 	quiet := j.o.Config().Quiet
 	var messages []platforms.Outgoing
-	for _, chunk := range j.o.Render(at, rest) {
+	for _, chunk := range j.o.Render(at, j.o.Redact(rest)) {
 		messages = append(messages, platforms.Outgoing{Text: chunk, Silent: quiet})
 	}
 	for _, file := range files {
