@@ -522,6 +522,39 @@ func TestProvision_Run(t *testing.T) {
 	<-done
 }
 
+// What the user's page shows works as it stands there: the file of jobs, and every form of a schedule.
+func TestDocs_ExamplesWork(t *testing.T) {
+	page, err := os.ReadFile("../../docs/cron.md")
+	require.NoError(t, err)
+	_, example, ok := strings.Cut(string(page), "```yaml\n")
+	require.True(t, ok)
+	example, _, _ = strings.Cut(example, "```")
+	s := newShelf(t)
+	s.write("example.yaml", example)
+	s.pass(0)
+	require.Empty(t, s.problems())
+	require.Len(t, s.jobs(), 3)
+
+	_, table, ok := strings.Cut(string(page), "## When\n")
+	require.True(t, ok)
+	table, _, _ = strings.Cut(table, "\n\nTimes that")
+	forms := 0
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		for i, form := range strings.Split(cells[1], "`") {
+			if i%2 == 1 {
+				forms++
+				_, err := cron.Parse(form, s.clock(), time.UTC)
+				require.NoError(t, err, form)
+			}
+		}
+	}
+	require.Equal(t, 10, forms)
+}
+
 // FuzzProvision: no bytes in a file make the reader fail or make jobs out of what is wrong.
 func FuzzProvision(f *testing.F) {
 	f.Add([]byte(morning))
