@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,4 +93,38 @@ func TestCron_AnAcknowledgedFailureIsNotTold(t *testing.T) {
 	require.NoError(t, err)
 	_, result = h.ran(j.ID)
 	require.Len(t, result.Deliveries, 1)
+}
+
+// A job that is removed while it runs ends without a word, and gives its place back to the others.
+func TestCron_AJobThatIsRemovedWhileItRuns(t *testing.T) {
+	asked, answer := make(chan struct{}, 8), make(chan struct{})
+	h := build(t, modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
+		if strings.Contains(r.LastUser(), "slowly") {
+			asked <- struct{}{}
+			<-answer
+		}
+		return modeltest.Text("Done with it.")
+	}))
+	h.set["cron.max_parallel_jobs"] = "1"
+	h.run()
+	h.tg.Say(7, "/whoami")
+	h.until("a command was answered", func() bool { return len(h.texts(7)) > 0 })
+	ctx := context.Background()
+	slow := h.job(cron.Change{Name: ptr("Slow"), Prompt: ptr("Work slowly."), Deliver: ptr("telegram:7")})
+	next := h.job(cron.Change{Name: ptr("Next"), Prompt: ptr("Work."), Deliver: ptr("telegram:7")})
+	_, err := h.gateway.Jobs().Trigger(ctx, slow.ID, "")
+	require.NoError(t, err)
+	<-asked
+	_, err = h.gateway.Jobs().Book().Remove(ctx, slow.ID)
+	require.NoError(t, err)
+	close(answer)
+	var run sessions.Run
+	h.until("its place is free", func() bool {
+		run, err = h.gateway.Jobs().Trigger(ctx, next.ID, "")
+		return err == nil
+	})
+	h.ended(next.ID, run.ID)
+	h.await(7, "Next")
+	require.Zero(t, h.count(7, "Slow"))
+	require.NotContains(t, h.log.String(), `"level":"error"`)
 }

@@ -87,14 +87,24 @@ func (j *Jobs) End(ctx context.Context, e turn.End) func(tx sessions.Tx) ([]*ses
 		if !errors.Is(err, sessions.ErrNotFound) {
 			j.o.Log.Error().Err(err).Str("job", string(e.Turn.Address.Chat)).Msg("cron: the run of a turn can't be read; its answer stays in its session")
 		}
-		return func(tx sessions.Tx) ([]*sessions.OutboxRow, error) { return nil, over(tx) }
+		return j.leaving(func(tx sessions.Tx) ([]*sessions.OutboxRow, error) { return nil, over(tx) })
 	}
 	f := ofTurn(e)
 	f.job, f.task, f.run, f.of = job, t, run, of
 	end := j.plan(ctx, f)
+	return j.leaving(func(tx sessions.Tx) ([]*sessions.OutboxRow, error) {
+		if _, err := tx.Run(run.ID); errors.Is(err, sessions.ErrNotFound) { // removed since it was read
+			return nil, over(tx)
+		}
+		return end(tx, run)
+	})
+}
+
+// leaving gives the place of a run back when its end is written, once.
+func (j *Jobs) leaving(end func(tx sessions.Tx) ([]*sessions.OutboxRow, error)) func(tx sessions.Tx) ([]*sessions.OutboxRow, error) {
 	left := false
 	return func(tx sessions.Tx) ([]*sessions.OutboxRow, error) {
-		rows, err := end(tx, run)
+		rows, err := end(tx)
 		if err == nil && !left {
 			left = true
 			j.leave()
