@@ -26,6 +26,8 @@ const (
 	maxGrace = 2 * time.Hour
 	// lostEvery is how often runs are looked for whose work is gone (spec A5.1).
 	lostEvery = 300 * time.Second
+	// keepDone is how long a job stays that will never run again.
+	keepDone = 7 * 24 * time.Hour
 	// maxCounted bounds how many missed slots are counted one by one.
 	maxCounted = 10_000
 )
@@ -112,8 +114,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		if s.o.Now().Sub(s.swept) > lostEvery {
-			if err := s.lost(ctx); err != nil && ctx.Err() == nil {
-				s.o.Log.Error().Err(err).Msg("cron: runs that were cut off could not be looked for; it is tried again")
+			if err := errors.Join(s.lost(ctx), s.forget(ctx)); err != nil && ctx.Err() == nil {
+				s.o.Log.Error().Err(err).Msg("cron: runs that were cut off and jobs that are done could not be looked for; it is tried again")
 			}
 		}
 		next, err := s.Look(ctx)
@@ -169,6 +171,32 @@ func (s *Scheduler) lost(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// forget removes the jobs that have been done for long. What a file provides stays as long as the file has it.
+func (s *Scheduler) forget(ctx context.Context) error {
+	before := s.o.Now().Add(-keepDone)
+	var done []JobID
+	err := s.o.Store.View(ctx, func(v sessions.View) error {
+		rows, err := v.Jobs()
+		for _, row := range rows {
+			if job, err := FromRow(row); err == nil && job.Done != "" && job.Updated.Before(before) && !job.Managed() {
+				done = append(done, job.ID)
+			}
+		}
+		return err
+	})
+	if err != nil || len(done) == 0 {
+		return err
+	}
+	return s.o.Store.Update(ctx, sessions.EdgeKeep, func(tx sessions.Tx) error {
+		for _, id := range done {
+			if err := tx.DeleteJob(id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // CutOff is why a run failed whose work a restart has ended.

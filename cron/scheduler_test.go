@@ -447,3 +447,31 @@ func BenchmarkLook_TenThousandJobs(b *testing.B) {
 	}
 	require.Equal(b, before, size(), "looking writes nothing")
 }
+
+// Spec A4.2: a job that is done goes after a week, one that a file provides when its file says so.
+func TestScheduler_JobsThatAreDoneGo(t *testing.T) {
+	b := newBench(t)
+	ctx, stop := context.WithCancel(context.Background())
+	over := make(chan error, 1)
+	s := b.scheduler()
+	go func() { over <- s.Run(ctx) }()
+	t.Cleanup(func() { stop(); require.NoError(t, <-over) })
+	book := cron.NewBook(cron.BookOptions{Store: b.store, Zone: func() *time.Location { return time.UTC }, Now: b.clock})
+	once, err := book.Create(ctx, cron.Change{Schedule: ptr("in 5m"), Prompt: ptr("x")}, cron.By{Source: cron.FromCLI})
+	require.NoError(t, err)
+	kept, err := book.Create(ctx, cron.Change{Schedule: ptr("every 5m"), Prompt: ptr("x")}, cron.By{Source: cron.FromCLI})
+	require.NoError(t, err)
+	gone := func() bool {
+		_, err := book.Find(ctx, string(once.ID))
+		return errors.Is(err, sessions.ErrNotFound)
+	}
+	pass := func(d time.Duration) { b.pass(d); s.Poke() }
+	pass(5 * time.Minute)
+	require.Eventually(t, func() bool { return b.read(once.ID).Done != "" }, 10*time.Second, 5*time.Millisecond)
+	pass(6 * 24 * time.Hour)
+	require.Eventually(t, func() bool { return b.read(kept.ID).Next.After(b.clock()) }, 10*time.Second, 5*time.Millisecond)
+	require.False(t, gone())
+	pass(8 * 24 * time.Hour) // its run was ended with the sweep before
+	require.Eventually(t, gone, 10*time.Second, 5*time.Millisecond)
+	b.read(kept.ID)
+}
