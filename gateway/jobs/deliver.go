@@ -79,7 +79,7 @@ func (j *Jobs) surface(ctx context.Context, f finish, target cron.Target) brief 
 	}
 	b.Place = j.place(ctx, target.Address, f.task.Origin)
 	if flat && (target.Address.Thread != "" || b.Place.Address.Thread == "") { // not a thread that its id alone names
-		b.InChannel = cron.InChannelContinuable(target, f.task.Origin, f.task.Attach, cfg.Mirror) || b.Mirror && b.Place.ChatType == platforms.DM
+		b.InChannel = cron.InChannelContinuable(target, f.task.Origin, f.task.Attach, cfg.Mirror)
 	}
 	switch {
 	case b.InChannel:

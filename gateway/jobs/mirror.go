@@ -28,7 +28,7 @@ type seed struct {
 // mirror makes a brief that has arrived part of the conversations in which a reply to it can come. thread is the one that
 // was opened for it. It returns how, one word for each conversation.
 //
-// The brief is put into the user's role: two answers in a row are no conversation. None gets it twice.
+// The brief is put into the user's role: two answers in a row are no conversation.
 func (j *Jobs) mirror(tx sessions.Tx, row sessions.OutboxRow, b Brief, thread platforms.ThreadID) ([]string, error) {
 	text := strings.TrimSpace(b.Text)
 	if text == "" || !b.Mirror && !b.InChannel {
@@ -37,12 +37,8 @@ func (j *Jobs) mirror(tx sessions.Tx, row sessions.OutboxRow, b Brief, thread pl
 	text = "[Cron delivery: " + cron.Plain(b.Name, maxThreadName) + "]\n" + text
 	m := mirroring{j: j, tx: tx, b: b, place: j.known(tx, row, b), sent: row.Sent, thread: thread, opts: j.o.KeyOptions()}
 	var how []string
-	had := map[sessions.ID]bool{}
 	add := func(kind string, id sessions.ID) error {
-		if had[id] {
-			return nil
-		}
-		had[id], how = true, append(how, kind)
+		how = append(how, kind)
 		return tx.Append(&sessions.Message{Session: id, Role: sessions.User, Kind: sessions.KindMirror, Content: text, Active: true, At: j.o.Now()})
 	}
 	seeds, live := m.conversations()
@@ -82,7 +78,7 @@ type mirroring struct {
 	opts   sessions.KeyOptions
 }
 
-// conversations returns those that replies come to, and whether instead all that are had at the place get the brief.
+// conversations returns those that replies come to, each once, and whether instead all that are had at the place get the brief.
 func (m mirroring) conversations() (seeds []seed, live bool) {
 	dm := m.place.ChatType == platforms.DM
 	user := m.user()
@@ -188,15 +184,14 @@ func (m mirroring) live() ([]sessions.Session, error) {
 	}
 }
 
-// known is the place of a brief as far as it was known when its run ended, and what conversations there say of it. A thread
-// that was opened for the brief is no part of it.
+// known is the place of a brief as far as it was known when its run ended, and what conversations there say of it.
 func (j *Jobs) known(tx sessions.Tx, row sessions.OutboxRow, b Brief) sessions.Origin {
 	p := b.Place
 	if p.Address.IsZero() {
 		p.Address = row.Message.Address
 	}
 	at := &p.Address
-	if row.Message.Thread != "" || b.InChannel {
+	if b.InChannel {
 		at.Thread = ""
 	}
 	if p.ChatType != "" && (p.Scope != "" || at.Platform != slack) {

@@ -145,6 +145,7 @@ func TestMirror_Conversations(t *testing.T) {
 		"channel surface, of nobody":                        {Brief{Mirror: true, InChannel: true, Place: room}, at("slack", "C1", ""), "", nil, []string{"slack:channel:T1:C1:bob", "slack:channel:T1:C1:cem"}},
 		"channel surface, of nobody, not mirrored":          {Brief{InChannel: true, Place: room}, at("slack", "C1", ""), "", nil, nil},
 		"channel surface, Discord":                          {Brief{InChannel: true, Place: sessions.Origin{Address: at("discord", "5", ""), ChatType: platforms.Channel}, Origin: &sessions.Origin{Address: at("discord", "5", ""), User: "1"}}, at("discord", "5", ""), "", nil, []string{"discord:channel:5:1", "discord:thread:5:m9"}},
+		"channel surface, direct on Discord":                {Brief{InChannel: true, Place: sessions.Origin{Address: at("discord", "5", ""), ChatType: platforms.DM}}, at("discord", "5", ""), "", nil, []string{"discord:dm:5"}},
 		"channel surface, Telegram has no thread of it":     {Brief{InChannel: true, Place: sessions.Origin{Address: at("telegram", "5", ""), ChatType: platforms.DM}}, at("telegram", "5", ""), "", nil, []string{"telegram:dm:5"}},
 		"channel surface, Teams has nothing flat":           {Brief{InChannel: true, Place: sessions.Origin{Address: at("teams", "19:x", ""), ChatType: platforms.Channel}, Origin: &sessions.Origin{Address: at("teams", "19:x", ""), User: "u"}}, at("teams", "19:x", ""), "", nil, []string{"teams:channel:19%3Ax:m9"}},
 		"not mirrored":                                      {Brief{Place: dm}, at("slack", "D1", ""), "", nil, nil},
@@ -193,11 +194,12 @@ func TestMirror_IsFoundByTheReply(t *testing.T) {
 	require.False(t, s.Origin.Shared)
 
 	room := sessions.Origin{Address: at("discord", "7", ""), ChatType: platforms.Channel}
-	m.settle(Brief{Name: "Mail brief", Text: "three mails", Mirror: true, Place: room}, sessions.OutboxRow{Kind: sessions.OutBrief, Message: platforms.Outgoing{Address: room.Address, Thread: "x"}}, "8")
+	m.settle(Brief{Name: "Mail brief", Text: "three mails", Mirror: true, Place: room, Origin: &sessions.Origin{Address: at("discord", "7", ""), User: "zoe"}}, sessions.OutboxRow{Kind: sessions.OutBrief, Message: platforms.Outgoing{Address: room.Address, Thread: "x"}}, "8")
 	for _, user := range []string{"ann", "bob"} {
 		s = m.reply(at("discord", "7", "8"), platforms.Thread, user)
 		require.Equal(t, 1, s.Messages)
 		require.True(t, s.Origin.Shared)
+		require.Equal(t, platforms.UserID("ann"), s.Origin.User, "who spoke first")
 		require.Equal(t, platforms.ChatID("7"), s.Origin.ParentChat)
 	}
 }
