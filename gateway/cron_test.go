@@ -357,3 +357,124 @@ func TestCron_SecretsStay(t *testing.T) {
 	require.True(t, told)
 	require.Zero(t, h.count(7, secret))
 }
+
+// script writes a script of the home.
+func (h *house) script(name, text string) {
+	h.t.Helper()
+	dir := filepath.Join(h.home, jobs.ScriptsDir)
+	require.NoError(h.t, os.MkdirAll(dir, 0o700))
+	require.NoError(h.t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+}
+
+// waits is a script that waits to be let go.
+const waits = "while [ ! -f ../go ]; do sleep 0.02; done\necho done\n"
+
+// Spec A5.5: no more runs at once than may; what is due meanwhile runs when there is room.
+func TestCron_MaxParallel(t *testing.T) {
+	h := build(t, briefer(func(modeltest.Request) modeltest.Reply { return modeltest.Text("x") }))
+	h.set["cron.max_parallel_jobs"] = "1"
+	h.run()
+	h.script("wait.sh", waits)
+	h.script("quick.sh", "echo quick\n")
+	a := h.job(cron.Change{Script: ptr("wait.sh"), NoAgent: ptr(true)})
+	b := h.job(cron.Change{Script: ptr("quick.sh"), NoAgent: ptr(true)})
+	ctx := context.Background()
+	run, err := h.gateway.Jobs().Trigger(ctx, a.ID, "")
+	require.NoError(t, err)
+	_, err = h.gateway.Jobs().Trigger(ctx, a.ID, "")
+	require.Error(t, err, "it runs already")
+	_, err = h.gateway.Jobs().Trigger(ctx, b.ID, "")
+	require.ErrorIs(t, err, cron.ErrFull)
+	require.NoError(t, os.WriteFile(filepath.Join(h.home, "go"), nil, 0o600))
+	ended, _ := h.ended(a.ID, run.ID)
+	require.Equal(t, sessions.RunRan, ended.State, ended.Reason)
+	h.until("there is room", func() bool {
+		_, err = h.gateway.Jobs().Trigger(ctx, b.ID, "")
+		return err == nil
+	})
+	require.Equal(t, sessions.RunRan, h.runs(b.ID, 1)[0].State)
+}
+
+// P10: a stop lets a script end within its budget and begins no further run.
+func TestCron_AStopLetsScriptsEnd(t *testing.T) {
+	h := build(t, briefer(func(modeltest.Request) modeltest.Reply { return modeltest.Text("x") }))
+	h.set["agent.restart_drain_timeout"] = "20s"
+	h.run()
+	h.script("wait.sh", waits)
+	a := h.job(cron.Change{Script: ptr("wait.sh"), NoAgent: ptr(true)})
+	_, err := h.gateway.Jobs().Trigger(context.Background(), a.ID, "")
+	require.NoError(t, err)
+	time.AfterFunc(300*time.Millisecond, func() { _ = os.WriteFile(filepath.Join(h.home, "go"), nil, 0o600) })
+	h.halt()
+	store := h.store()
+	require.NoError(t, store.View(context.Background(), func(v sessions.View) error {
+		runs, err := v.Runs(sessions.RunQuery{Job: a.ID})
+		require.Len(t, runs, 1)
+		require.Equal(t, sessions.RunRan, runs[0].State, runs[0].Reason)
+		return err
+	}))
+}
+
+// P13: nobody can be asked in a scheduled run, so what needs an approval is denied there unless cron_mode lets it.
+func TestCron_DangerousCommands(t *testing.T) {
+	for mode, want := range map[string]bool{"deny": true, "approve": false} {
+		t.Run(mode, func(t *testing.T) {
+			script := briefer(func(r modeltest.Request) modeltest.Reply {
+				if text, done := r.ToolResult(); done {
+					return modeltest.Text("It said: " + text)
+				}
+				return modeltest.Calls("c1", "terminal", `{"command":"mkdir -p gone && rm -rf gone && echo cleaned"}`)
+			})
+			h := build(t, script)
+			h.set["approvals.mode"] = "manual"
+			h.set["approvals.cron_mode"] = mode
+			h.run()
+			j := h.job(cron.Change{Prompt: ptr("Clean up.")})
+			run, result := h.ran(j.ID)
+			require.Equal(t, sessions.RunRan, run.State, run.Reason)
+			text, err := os.ReadFile(result.Output)
+			require.NoError(t, err)
+			require.Equal(t, want, !strings.Contains(string(text), "cleaned"), "%s", text)
+			if want {
+				require.Contains(t, string(text), "cron_mode")
+			}
+		})
+	}
+}
+
+// P5, P6: a run that an old process has begun goes on whatever its age, and its output goes where it was to go.
+func TestCron_AnOldRunGoesOn(t *testing.T) {
+	hold := make(chan struct{})
+	var once sync.Once
+	script := briefer(func(modeltest.Request) modeltest.Reply {
+		first := false
+		once.Do(func() { first = true })
+		if first {
+			<-hold
+		}
+		return modeltest.Text("Late, but here.")
+	})
+	h := build(t, script)
+	var mu sync.Mutex
+	late := time.Duration(0)
+	h.now = func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return time.Now().Add(late)
+	}
+	h.run()
+	t.Cleanup(func() { close(hold) })
+	h.hello(7)
+	j := h.job(cron.Change{Prompt: ptr("Look."), Deliver: ptr("telegram:7"), Schedule: ptr("every 1000d")})
+	run, err := h.gateway.Jobs().Trigger(context.Background(), j.ID, "")
+	require.NoError(t, err)
+	h.until("the model is asked", func() bool { return len(script.Requests()) == 1 })
+	h.halt()
+	mu.Lock()
+	late = 5 * time.Hour
+	mu.Unlock()
+	h.run()
+	ended, _ := h.ended(j.ID, run.ID)
+	require.Equal(t, sessions.RunRan, ended.State, ended.Reason)
+	require.Equal(t, 1, h.count(7, "Late, but here."))
+}

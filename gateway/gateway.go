@@ -320,6 +320,9 @@ func (g *Gateway) shutdown(stop context.CancelFunc) {
 	if err := g.router.Drain(ctx); err != nil {
 		g.log.Warn().Int("turns", g.runner.Active()).Msg("turns are still running; they go on after the next start")
 	}
+	if err := g.jobs.Drain(ctx); err != nil {
+		g.log.Warn().Msg("scripts of jobs are still running; they are ended, and the next start tells of it")
+	}
 	cancel()
 	g.runner.Close()
 	g.router.Wait()

@@ -115,6 +115,7 @@ type Jobs struct {
 	mu      sync.Mutex
 	running int                     // runs that have begun and not ended in this process
 	staged  map[sessions.RunID]bool // those whose script or monitor runs now
+	closing bool                    // nothing begins any more
 	stages  sync.WaitGroup
 	life    context.Context
 	stop    context.CancelFunc
@@ -182,6 +183,28 @@ func (j *Jobs) Run(ctx context.Context) error {
 		<-done
 	}()
 	return j.scheduler.Run(ctx)
+}
+
+// Drain begins no more runs and waits until the scripts and monitors that run have ended, or ctx ends.
+func (j *Jobs) Drain(ctx context.Context) error {
+	j.mu.Lock()
+	j.closing = true
+	j.mu.Unlock()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		j.mu.Lock()
+		n := len(j.staged)
+		j.mu.Unlock()
+		if n == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
 }
 
 // Look makes the scheduler look for due slots now.

@@ -67,7 +67,7 @@ func (j *Jobs) enter() bool {
 	limit := j.o.Config().MaxParallel
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if limit > 0 && j.running >= limit {
+	if j.closing || limit > 0 && j.running >= limit {
 		return false
 	}
 	j.running++
