@@ -64,10 +64,10 @@ func TestCron_A15(t *testing.T) {
 					origin = s.origin(s.dms[own], platforms.DM, s.people[own])
 				}
 				d := s.delivered(s.mail(deliver, origin, c.attach).ID)
+				seen[chat]++
 				require.Equal(t, platforms.ChatID(chat), d.Address.Chat)
 				require.Equal(t, c.from, d.From)
 				require.Equal(t, c.mirrored, len(d.Mirrored) > 0, "%v", d.Mirrored)
-				seen[chat]++
 				for _, dm := range s.dms {
 					briefs := 0
 					for _, m := range s.fake.Visible("", dm, "") {
