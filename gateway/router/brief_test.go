@@ -51,10 +51,10 @@ func TestBrief_BeginsAConversation(t *testing.T) {
 	rt.Within(t, rt.Options{}, func(t *testing.T, r *rt.Rig) {
 		bring(r, "a")
 		r.Say("a", "how is it?")
-		require.Equal(t, []string{"user: " + news + "\n\nhow is it?"}, talk(t, r.Model.Requests()[0]))
+		require.Equal(t, []string{"user: " + news + "\n\n" + agent.DeliveryEnd + "\n\nhow is it?"}, talk(t, r.Model.Requests()[0]))
 		r.Restart()
 		r.Say("a", "really?")
-		require.Equal(t, 1, strings.Count(strings.Join(talk(t, r.Model.Requests()[1]), "\n"), "wombat is well\n\nhow is it?\nassistant"))
+		require.Equal(t, 1, strings.Count(strings.Join(talk(t, r.Model.Requests()[1]), "\n"), "wombat is well\n\n"+agent.DeliveryEnd+"\n\nhow is it?\nassistant"))
 		r.View(func(v sessions.View) error {
 			list, err := v.Sessions(sessions.SessionQuery{Live: true})
 			require.NoError(t, err)
