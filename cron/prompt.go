@@ -70,11 +70,12 @@ const MaxBlock = 40_000
 // scheduled run is says the system prompt. The whole is scanned, and characters that can't be seen are taken out; a
 // *ScanError keeps the run from beginning.
 func (m Material) Assemble() (string, error) {
+	if err := ScanPrompt(m.Now); err != nil {
+		return "", err
+	}
 	if len(m.Skills) == 0 { // with skills, the whole is what the author wrote
-		for _, text := range []string{m.Prompt, m.Now} {
-			if err := ScanPrompt(text); err != nil {
-				return "", err
-			}
+		if err := ScanPrompt(m.Prompt); err != nil {
+			return "", err
 		}
 	}
 	return ScanAssembled(m.text())
