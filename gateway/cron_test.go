@@ -150,6 +150,27 @@ func TestCron_Silence(t *testing.T) {
 	}
 }
 
+// Spec A11.4: what stands behind the last marker is the output, and it decides whether there is any.
+func TestCron_FinalOutput(t *testing.T) {
+	answers := []string{"I have looked at it all.\nFINAL_CRON_OUTPUT: [SILENT]", "[SILENT] was my first thought.\nFINAL_CRON_OUTPUT:\nThe brief."}
+	script := briefer(func(modeltest.Request) modeltest.Reply {
+		answer := answers[0]
+		answers = answers[1:]
+		return modeltest.Text(answer)
+	})
+	h := start(t, script)
+	h.hello(7)
+	j := h.job(cron.Change{Prompt: ptr("Look."), Deliver: ptr("telegram:7")})
+	_, result := h.ran(j.ID)
+	require.Equal(t, "silent", result.Silent)
+	require.Empty(t, result.Deliveries)
+	_, result = h.ran(j.ID)
+	require.Empty(t, result.Silent)
+	require.Equal(t, 1, h.count(7, "The brief."))
+	require.Zero(t, h.count(7, "FINAL_CRON_OUTPUT"))
+	require.Zero(t, h.count(7, "SILENT"))
+}
+
 // Spec A5.11, A7.3: a failure is told where the job says, shortly, with a nudge after three; a success ends the row.
 func TestCron_Failures(t *testing.T) {
 	fails := true

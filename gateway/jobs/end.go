@@ -126,7 +126,7 @@ func ofTurn(e turn.End) finish {
 	default:
 		f.whole, f.text = e.Text, cron.Deliverable(e.Text)
 		switch {
-		case cron.Silent(e.Text):
+		case cron.Silent(f.text):
 			f.state, f.reason, f.silent, f.text = sessions.RunRan, "", "silent", ""
 		case f.text == "":
 			f.reason = "the agent gave no answer"
