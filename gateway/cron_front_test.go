@@ -51,7 +51,7 @@ func (h *house) replied(chat int64, text string) string {
 // P6: a job of somebody else is not there, for the tool as for /cron; an admin by name sees all of them, alone.
 func TestCronFront_WhoSeesWhat(t *testing.T) {
 	h := build(t, scheduler())
-	h.env = append(h.env, "HERALD_TELEGRAM_ALLOW_ADMIN_FROM=9", "HERALD_TELEGRAM_USER_ALLOWED_COMMANDS=cron")
+	h.env = append(h.env, "HERALD_TELEGRAM_ALLOW_ADMIN_FROM=9", "HERALD_TELEGRAM_GROUP_ALLOW_ADMIN_FROM=9", "HERALD_TELEGRAM_USER_ALLOWED_COMMANDS=cron")
 	h.set["display.tool_progress"] = "off"
 	h.run()
 	require.Contains(t, h.replied(7, `/cron add every hour water the roses --yes`), "is made: every hour.")
