@@ -50,6 +50,17 @@ func ownThread(t *testing.T, s *stage) {
 			if s.copies(p, word)+s.copies(in, word) == 0 {
 				t.Fatal("the message is not visible")
 			}
+			answered := func() {
+				t.Helper()
+				reply := s.word()
+				s.world.Say(in, reply)
+				heard++
+				e := s.events(heard)[heard-1]
+				if e.Address != in.Address || e.ChatType != in.Type || !e.Addressed || e.Message == nil || e.Message.Text != reply || e.Message.Earlier {
+					t.Fatalf("the reply says %+v, type %q, addressed %v, %+v; want %+v, type %q, addressed, nothing missed", e.Address, e.ChatType, e.Addressed, e.Message, in.Address, in.Type)
+				}
+			}
+			answered() // before anything else is sent there
 			for _, restart := range []bool{false, true} {
 				if restart {
 					s.stop()
@@ -68,13 +79,7 @@ func ownThread(t *testing.T, s *stage) {
 						t.Fatalf("%d copies of what follows in %s, want none", n, q.Name)
 					}
 				}
-				reply := s.word()
-				s.world.Say(in, reply)
-				heard++
-				e := s.events(heard)[heard-1]
-				if e.Address != in.Address || e.ChatType != in.Type || !e.Addressed || e.Message == nil || e.Message.Text != reply || e.Message.Earlier {
-					t.Fatalf("the reply says %+v, type %q, addressed %v, %+v; want %+v, type %q, addressed, nothing missed", e.Address, e.ChatType, e.Addressed, e.Message, in.Address, in.Type)
-				}
+				answered()
 			}
 		})
 	}
