@@ -34,6 +34,8 @@ const (
 	confirmOnce   = "once"
 	confirmAlways = "always"
 	confirmCancel = "cancel"
+	// confirmRefused is no answer: what was confirmed could not be done.
+	confirmRefused = "refused"
 )
 
 // confirmation is a command that waits for its person.
@@ -151,7 +153,7 @@ func (q *Request) pressConfirm(ctx context.Context, id, answer string) (string, 
 	if answer != confirmCancel && q.spec.Busy == router.Reject && q.Control.Busy() {
 		return q.t("click.taken"), q.reply(ctx, q.t("command.refused_busy", locales.Str("name", q.spec.Name)))
 	}
-	q.Args, q.confirmed = c.Args, true
+	q.Args, q.confirmed, q.ended = c.Args, true, answer
 	q.also = func(tx sessions.Tx) ([]*sessions.OutboxRow, error) {
 		if err := tx.SetValue(SpaceConfirm, id, nil, q.Now()); err != nil {
 			return nil, err
@@ -161,7 +163,7 @@ func (q *Request) pressConfirm(ctx context.Context, id, answer string) (string, 
 				return nil, err
 			}
 		}
-		return q.confirmEnded(tx, c, answer)
+		return q.confirmEnded(tx, c, q.ended)
 	}
 	if answer == confirmCancel {
 		return q.t("click.taken"), q.reply(ctx, "")

@@ -40,6 +40,8 @@ func cronCommands() []Spec {
 }
 
 const (
+	// shownJobs is how many jobs /cron list shows.
+	shownJobs = 50
 	// shownRuns is how many runs /cron history shows.
 	shownRuns = 10
 	// maxNameWords bounds how many words are tried as a job's name.
@@ -115,6 +117,7 @@ func (c *cronRequest) onJob(ctx context.Context, args string, act func(ctx conte
 
 // refuse answers what can't be done; an error that is no refusal is returned.
 func (c *cronRequest) refuse(ctx context.Context, err error) error {
+	c.ended = confirmRefused
 	var missing *cron.MissingError
 	var several *cron.AmbiguousError
 	var managed *cron.ManagedError
@@ -174,8 +177,11 @@ func (c *cronRequest) list(ctx context.Context, all bool) error {
 		return c.reply(ctx, c.t("command.cron.none", example))
 	}
 	lines := []string{c.Printer.N("command.cron.title", len(list))}
-	for _, j := range list {
+	for _, j := range list[:min(len(list), shownJobs)] {
 		lines = append(lines, c.line(j))
+	}
+	if more := len(list) - shownJobs; more > 0 {
+		lines = append(lines, c.Printer.N("command.cron.more", more))
 	}
 	if ended := total - len(list); ended > 0 {
 		lines = append(lines, c.Printer.N("command.cron.ended", ended, locales.Str("command", format.Code(c.Printer.Command("cron")+" list all"))))
@@ -264,6 +270,9 @@ func (c *cronRequest) asksFirst(ctx context.Context) bool {
 
 // askAdd shows what the job would be. What is confirmed is what was shown: of "in 20 minutes" the time that it meant.
 func (c *cronRequest) askAdd(ctx context.Context, s cron.Schedule, p phrase) error {
+	if err := (cron.Task{Prompt: p.prompt}).Validate(); err != nil {
+		return c.refuse(ctx, err)
+	}
 	draft := cron.Job{Plan: cron.Plan{Schedule: s}}
 	if err := draft.Replan(c.Now(), c.jobs.Zone()); err != nil {
 		return c.refuse(ctx, err)

@@ -220,6 +220,7 @@ type Request struct {
 	kept func(tx sessions.Tx, answer sessions.OutboxID) error
 	// confirmed says that the person was asked whether they mean it.
 	confirmed bool
+	ended     string                   // what the question is edited to say then: one of the confirm constants
 	shown     func(path string) string // what people call a path of this machine; nil: by its name
 }
 

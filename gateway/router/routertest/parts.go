@@ -174,6 +174,7 @@ type Chat struct {
 	mu      sync.Mutex
 	places  map[platforms.Address][]string
 	private []string
+	edits   []string
 	sent    int
 }
 
@@ -204,6 +205,8 @@ func (c *Chat) Send(_ context.Context, out platforms.Outgoing) (platforms.Receip
 	}
 	if out.Edit == "" {
 		c.places[out.Address] = append(c.places[out.Address], out.Text.Plain)
+	} else {
+		c.edits = append(c.edits, out.Text.Plain)
 	}
 	return platforms.Receipt{Message: platforms.MessageID(fmt.Sprint("s", c.sent))}, nil
 }
@@ -231,6 +234,13 @@ func (c *Chat) Private() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.private)
+}
+
+// Edits returns what messages were edited to, oldest first.
+func (c *Chat) Edits() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.edits)
 }
 
 // Last returns the newest message of a chat.
