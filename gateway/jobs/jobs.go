@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -93,7 +94,8 @@ type Options struct {
 	Ready func(ctx context.Context, t cron.Task) error
 	// Check is Book's: what can't be meant, when a job is made.
 	Check func(ctx context.Context, t cron.Task) error
-	// Scripts run what jobs run beside or in place of an agent, Watcher looks at what they watch.
+	// Scripts run what jobs run beside or in place of an agent, Watcher looks at what they watch. Without them jobs can
+	// be made and looked at, and not be run.
 	Scripts *Scripts
 	Watcher *Watcher
 	Redact  func(string) string
@@ -125,6 +127,9 @@ type Jobs struct {
 func New(o Options) *Jobs {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Scripts == nil {
+		o.Scripts = NewScripts(ScriptOptions{Dir: filepath.Join(o.Home, ScriptsDir), Timeout: func() time.Duration { return 0 }})
 	}
 	j := &Jobs{o: o, staged: map[sessions.RunID]bool{}}
 	j.life, j.stop = context.WithCancel(context.Background())
