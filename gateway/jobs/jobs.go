@@ -136,8 +136,16 @@ func New(o Options) *Jobs {
 	j.scheduler = cron.New(cron.Options{Store: o.Store, Zone: o.Zone, CatchUp: func() bool { return o.Config().CatchUp }, Start: j.start,
 		Alive: j.alive, Lost: j.lost, Missed: j.missed, Retry: func() bool { return o.Config().Retry }, Claimed: j.claimed, Looked: j.looked, Now: o.Now, Log: o.Log})
 	j.book = cron.NewBook(cron.BookOptions{Store: o.Store, Zone: o.Zone, Check: o.Check, Changed: j.scheduler.Poke, Now: o.Now})
-	j.provision = NewProvision(ProvisionOptions{Home: o.Home, Book: j.book, Redact: o.Redact, Log: o.Log, Now: o.Now})
+	j.provision = NewProvision(ProvisionOptions{Home: o.Home, Book: j.book, Platforms: platformsOf(o.Places), Redact: o.Redact, Log: o.Log, Now: o.Now})
 	return j
+}
+
+// platformsOf asks places for the platforms that run; nil asks nobody.
+func platformsOf(places cron.Places) func() []platforms.Name {
+	if places == nil {
+		return nil
+	}
+	return places.Platforms
 }
 
 // claimed counts the slots that end without a run.

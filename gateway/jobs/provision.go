@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"herald/cron"
+	"herald/platforms"
 )
 
 // ProvideDir is the folder of a home whose files provide jobs.
@@ -35,6 +36,8 @@ type ProvisionOptions struct {
 	// Home is the profile's home, in which the folder ProvideDir is; it need not be there.
 	Home string
 	Book *cron.Book
+	// Platforms are those that run, for targets; nil asks nothing of them.
+	Platforms func() []platforms.Name
 	// Redact cleans what is logged and shown: a file may name a secret in the wrong place.
 	Redact                     func(string) string
 	Settle, Poll, Grace, Again time.Duration
@@ -209,6 +212,9 @@ func (p *Provision) take(ctx context.Context, root *os.Root, f *watchedFile, now
 		return nil
 	}
 	provided := readProvided(f.Name, data)
+	if p.o.Platforms != nil {
+		provided.aim(p.o.Platforms())
+	}
 	changed := 0
 	if len(provided.problems) == 0 {
 		var bad []*cron.ProvidedError

@@ -13,6 +13,7 @@ import (
 
 	"herald/cron"
 	"herald/gateway/config"
+	"herald/platforms"
 )
 
 // The bounds of a file of jobs.
@@ -225,6 +226,32 @@ func fieldHint(name string) string {
 		return "did you mean " + near + "?"
 	}
 	return "a job has " + strings.Join(settingNames(), ", ")
+}
+
+// aim notes the targets whose platform does not run here. Whether the chat is there is not asked: that may not be known yet.
+func (f *provideFile) aim(running []platforms.Name) {
+	names := make([]string, len(running))
+	for i, name := range running {
+		names[i] = string(name)
+	}
+	for _, p := range f.jobs {
+		for field, value := range map[string]*string{"deliver": p.Change.Deliver, "failure_deliver": p.Change.FailureDeliver} {
+			if value == nil {
+				continue
+			}
+			tokens, _ := cron.ParseDeliver(*value) // what is wrong with its form is told when the job is made
+			for _, t := range tokens {
+				if t.Word != "" || slices.Contains(running, t.Platform) {
+					continue
+				}
+				hint := "those that do: " + strings.Join(names, ", ")
+				if near := config.Nearest(string(t.Platform), append(names, cron.DeliverLocal, cron.DeliverOrigin, cron.DeliverAll)); near != "" {
+					hint = "did you mean " + near + "?"
+				}
+				f.wrongf(f.places[p.Key][field], "job %q: %s: no platform called %q runs here; %s", p.Key, field, string(t.Platform), hint)
+			}
+		}
+	}
 }
 
 // reject notes why jobs can't be made, where the field stands that is to blame.

@@ -17,6 +17,7 @@ import (
 
 	"herald/cron"
 	"herald/gateway/jobs"
+	"herald/platforms"
 	"herald/sessions"
 	"herald/sessions/sqlite"
 )
@@ -73,7 +74,8 @@ func newShelf(t *testing.T) *shelf {
 // restart begins anew with what is on the disk, as a new process does.
 func (s *shelf) restart() {
 	s.Provision = jobs.NewProvision(jobs.ProvisionOptions{Home: s.home, Book: s.book, Now: s.clock, Log: zerolog.New(&s.log),
-		Redact: func(text string) string { return strings.ReplaceAll(text, "geheim", "***") }})
+		Platforms: func() []platforms.Name { return []platforms.Name{"telegram", "slack"} },
+		Redact:    func(text string) string { return strings.ReplaceAll(text, "geheim", "***") }})
 }
 
 func (s *shelf) clock() time.Time {
@@ -225,7 +227,9 @@ func TestProvision_SaysWhatIsWrongAndWhere(t *testing.T) {
 		"repeat below 0":  {"jobs:\n  a:\n    prompt: x\n    schedule: 30m\n    repeat: -3\n", `repeat: "-3" is no good`},
 		"nothing to do":   {"jobs:\n  a:\n    schedule: 30m\n", `cron.d/a.yaml:2:3: job "a": prompt: the job has nothing to do`},
 		"twice":           {"jobs:\n  a: {schedule: 30m, prompt: x}\n  a: {schedule: 30m, prompt: y}\n", `cron.d/a.yaml:3:3: "a" stands twice; the first is in line 2`},
-		"no target":       {"jobs:\n  a:\n    schedule: 30m\n    prompt: x\n    deliver: telegarm\n", `cron.d/a.yaml:5:14: job "a": deliver "telegarm": no platform of that name`},
+		"no target":       {"jobs:\n  a:\n    schedule: 30m\n    prompt: x\n    deliver: telegarm\n", `cron.d/a.yaml:5:14: job "a": deliver: no platform called "telegarm" runs here; did you mean telegram?`},
+		"target not on":   {"jobs:\n  a:\n    schedule: 30m\n    prompt: x\n    failure_deliver: telegram, matrix:7\n", `cron.d/a.yaml:5:22: job "a": failure_deliver: no platform called "matrix" runs here; those that do: telegram, slack`},
+		"no skill":        {"jobs:\n  a:\n    schedule: 30m\n    prompt: x\n    skills: none\n", `cron.d/a.yaml:5:13: job "a": skills "none": no such skill`},
 		"two documents":   {"jobs: {}\n---\njobs: {}\n", `a second document begins here`},
 		"endless alias":   {"jobs:\n  a: &a\n    <<: *a\n    schedule: 30m\n", `<< wants an alias`},
 		"several":         {"jobs:\n  a: {schedule: x, prompt: x}\n  b: {schedule: y, prompt: x}\n", "b.yaml:3:17"},
@@ -233,8 +237,8 @@ func TestProvision_SaysWhatIsWrongAndWhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newShelf(t)
 			s.check = func(task cron.Task) error {
-				if task.Deliver == "telegarm" {
-					return &cron.TaskError{Field: "deliver", Value: task.Deliver, Reason: "no platform of that name"}
+				if len(task.Skills) > 0 {
+					return &cron.TaskError{Field: "skills", Value: task.Skills[0], Reason: "no such skill"}
 				}
 				return nil
 			}
@@ -352,6 +356,9 @@ func TestProvision_EditorsSaves(t *testing.T) {
 	for name, save := range map[string]func(){
 		"in steps": func() { // what is there in between is YAML too, with one job
 			half, rest, _ := strings.Cut(morning, "  tidy:")
+			s.write("team.yaml", half+"  tidy:\n    sched")
+			s.pass(jobs.DefaultSettle / 2)
+			require.Empty(t, s.problems(), "it is not read before it is settled")
 			s.write("team.yaml", half)
 			s.pass(jobs.DefaultSettle / 2)
 			f, err := os.OpenFile(s.path("team.yaml"), os.O_APPEND|os.O_WRONLY, 0)
