@@ -57,7 +57,7 @@ const forms = `write "every 30m" (or 30m), "in 2h", "every weekday at 9am", a cr
 
 // Parse reads a schedule as a person writes it, in this order: a day and a time ("every weekday at 9am", "mon and thu
 // 14:00"), an interval ("every 30m", "every hour"), a cron expression of five fields, a time ("2027-01-31T09:00", taken
-// in zone when it names none), "in 2h", and a bare duration, which repeats. now is when it was written. The error is an
+// in zone when it names none), "in 2h", "tomorrow at 8am", and a bare duration, which repeats. now is when it was written. The error is an
 // *Error that says what is allowed.
 func Parse(text string, now time.Time, zone *time.Location) (Schedule, error) {
 	shown := strings.Join(strings.Fields(text), " ")
@@ -95,6 +95,9 @@ func Parse(text string, now time.Time, zone *time.Location) (Schedule, error) {
 			return bad("%v; %s", err, forms)
 		}
 		return once(text, now.Add(d), now, shown)
+	}
+	if at, ok := dayAhead(lower, now, zone); ok {
+		return once(text, at, now, shown)
 	}
 	d, err := duration(lower)
 	if err != nil {

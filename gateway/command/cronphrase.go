@@ -81,7 +81,7 @@ func wordsOf(text string) []word {
 // "rest for 5 minutes" asks for no rhythm.
 func startsSchedule(word string) bool {
 	switch strings.ToLower(word) {
-	case "every", "each", "in", "daily", "hourly", "everyday":
+	case "every", "each", "in", "daily", "hourly", "everyday", "today", "tomorrow":
 		return true
 	}
 	return false

@@ -36,6 +36,11 @@ func TestSplitPhrase(t *testing.T) {
 		{"every minute tell me the time", "every minute", "tell me the time"},
 		{"every day at 8 summarise\nthis:\n\n- a\n- b", "every day at 8", "summarise\nthis:\n\n- a\n- b"},
 		{"every hour", "every hour", ""},
+		{"at 9 send me the news", "at 9", "send me the news"},
+		{"tomorrow at 8am, remind me that the train leaves", "tomorrow at 8am", "remind me that the train leaves"},
+		{"remind me tomorrow at noon to eat", "tomorrow at noon", "remind me to eat"},
+		{"call Bob today at 18:00", "today at 18:00", "call Bob"},
+		{"look at 5 files every day at 9", "every day at 9", "look at 5 files"},
 		{"every day at 9am 5 jokes please", "every day at 9am", "5 jokes please"},
 	} {
 		p, ok, err := splitPhrase(c.text, now, time.UTC)
@@ -43,7 +48,7 @@ func TestSplitPhrase(t *testing.T) {
 		require.True(t, ok, c.text)
 		require.Equal(t, phrase{c.schedule, c.prompt}, p, c.text)
 	}
-	for _, none := range []string{"", "hello", "remind me to rest for 5 minutes", "what happened in the meantime?", "buy milk", "every so often say hi", "at 9 send me the news"} {
+	for _, none := range []string{"", "hello", "remind me to rest for 5 minutes", "what happened in the meantime?", "buy milk", "every so often say hi"} {
 		_, ok, err := splitPhrase(none, now, time.UTC)
 		require.NoError(t, err, none)
 		require.False(t, ok, none)

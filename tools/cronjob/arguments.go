@@ -5,7 +5,7 @@ const parameters = `{"type":"object","properties":{` +
 	`"action":{"type":"string","description":"create, list, update, pause, resume, remove, run (once, now, beside the schedule)."},` +
 	`"job_id":{"type":"string","description":"The job's id, or its name where only one has it. Needed by update, pause, resume, remove and run."},` +
 	`"all":{"type":"boolean","description":"list: show the jobs that have ended as well."},` +
-	`"schedule":{"type":"string","description":"When it runs: \"every 30m\" (or just 30m), \"every hour\", \"every weekday at 9am\", \"mon and thu at 14:00\", \"in 2h\" (once), a time such as 2027-01-31T09:00 (once, in the configured time zone), or a cron expression such as \"0 9 * * 1-5\"."},` +
+	`"schedule":{"type":"string","description":"When it runs: \"every 30m\" (or just 30m), \"every hour\", \"every weekday at 9am\", \"mon and thu at 14:00\", \"in 2h\" or \"tomorrow at 8am\" (once), a time such as 2027-01-31T09:00 (once, in the configured time zone), or a cron expression such as \"0 9 * * 1-5\"."},` +
 	`"prompt":{"type":"string","description":"What the agent is to do at each run. A run knows nothing of this conversation, so write everything it needs. With run: a note for that run alone."},` +
 	`"name":{"type":"string","description":"A short name; without one the beginning of the prompt."},` +
 	`"repeat":{"type":"integer","description":"After how many runs the job is done; 0 is never. What runs at one time runs once."},` +
