@@ -47,6 +47,11 @@ func TestSlack_StreamsNatively(t *testing.T) {
 }
 
 func newSlackOffice(t *testing.T, args ...string) *slackOffice {
+	return newSlackOfficeWith(t, func(*slackOffice, *place) {}, args...)
+}
+
+// newSlackOfficeWith lets the caller prepare the home before the daemon starts.
+func newSlackOfficeWith(t *testing.T, prepare func(*slackOffice, *place), args ...string) *slackOffice {
 	o := &slackOffice{fake: slacktest.New(slacktest.Options{})}
 	_, err := o.fake.Start()
 	require.NoError(t, err)
@@ -58,6 +63,7 @@ func newSlackOffice(t *testing.T, args ...string) *slackOffice {
 	p := newPlace(t)
 	p.env = append(p.env, "SLACK_BOT_TOKEN="+team.BotToken, "SLACK_APP_TOKEN="+o.fake.AppToken(), "SLACK_API_URL="+o.fake.APIURL(),
 		"SLACK_ALLOWED_USERS="+o.pat.ID)
+	prepare(o, p)
 	o.daemon = p.run(args...)
 	o.connected()
 	return o
