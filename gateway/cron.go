@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"herald/cron"
@@ -231,12 +232,27 @@ func (j jobTexts) Refused(at platforms.Address, name, reason string) string {
 // Jobs returns the scheduled jobs of the profile.
 func (g *Gateway) Jobs() *jobs.Jobs { return g.jobs }
 
+// countFor is how long a count of the jobs is used again: a scrape asks for several at once.
+const countFor = 5 * time.Second
+
 // countJobs adds the metrics that are read at each scrape.
 func (g *Gateway) countJobs() {
+	var mu sync.Mutex
+	var at time.Time
+	var counts jobs.Counts
 	count := func() (jobs.Counts, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(at) < countFor {
+			return counts, nil
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		return g.jobs.Viewer().Counts(ctx)
+		c, err := g.jobs.Viewer().Counts(ctx)
+		if err == nil {
+			counts, at = c, time.Now()
+		}
+		return c, err
 	}
 	g.metrics.Gauges("cron_jobs", "Scheduled jobs, by what they are doing.", "state", func() map[string]float64 {
 		c, err := count()

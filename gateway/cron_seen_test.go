@@ -2,10 +2,13 @@ package gateway_test
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -127,4 +130,25 @@ func TestCron_AJobThatIsRemovedWhileItRuns(t *testing.T) {
 	h.await(7, "Next")
 	require.Zero(t, h.count(7, "Slow"))
 	require.NotContains(t, h.log.String(), `"level":"error"`)
+}
+
+// A scheduler that has stopped to look for due jobs is told where people look; messages are answered all the same, so
+// Herald stays ready.
+func TestCron_AStuckSchedulerIsTold(t *testing.T) {
+	var ahead atomic.Int64
+	h := build(t, modeltest.Answering(func(modeltest.Request) modeltest.Reply { return modeltest.Text("x") }))
+	h.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	h.run()
+	h.until("Herald is ready", func() bool { status, _ := h.get("/readyz"); return status == http.StatusOK })
+	require.Empty(t, h.ready().Problems)
+	h.until("the clock says that nobody has looked for an hour", func() bool {
+		ahead.Add(int64(time.Hour)) // it looks by itself twice a minute, so now and then this comes too late
+		health := h.ready()
+		return health.Ready && len(health.Problems) == 1 && strings.Contains(health.Problems[0], "scheduled jobs are not looked for since")
+	})
+	ahead.Add(int64(time.Hour))
+	issues, err := h.gateway.Jobs().Doctor(context.Background())
+	require.NoError(t, err)
+	require.NotEmpty(t, issues)
+	require.Equal(t, jobs.IssueScheduler, issues[0].Kind)
 }

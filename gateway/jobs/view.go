@@ -67,6 +67,8 @@ type JobView struct {
 	Undelivered string    `json:"undelivered,omitempty"`
 	Created     time.Time `json:"created"`
 	Updated     time.Time `json:"updated"`
+
+	job cron.Job
 }
 
 // Troubled reports whether somebody should look at the job.
@@ -125,7 +127,7 @@ func (v Viewer) List(ctx context.Context, skip, limit int) (list []JobView, tota
 			list = list[:min(limit, len(list))]
 		}
 		for i := range list {
-			if err := v.last(s, &list[i]); err != nil {
+			if err := v.fill(s, &list[i]); err != nil {
 				return err
 			}
 		}
@@ -143,7 +145,7 @@ func (v Viewer) Of(ctx context.Context, some []cron.Job) (list []JobView, err er
 		}
 		for _, j := range some {
 			view := v.view(j, r)
-			if err := v.last(s, &view); err != nil {
+			if err := v.fill(s, &view); err != nil {
 				return err
 			}
 			list = append(list, view)
@@ -165,7 +167,7 @@ func (v Viewer) Job(ctx context.Context, id cron.JobID, limit int) (view JobView
 			return err
 		}
 		view = v.view(cron.Read(row), r)
-		if err := v.last(s, &view); err != nil {
+		if err := v.fill(s, &view); err != nil {
 			return err
 		}
 		runs, err = v.runs(s, sessions.RunQuery{Job: id, Limit: limit})
@@ -197,7 +199,7 @@ func (v Viewer) runs(s sessions.View, q sessions.RunQuery) ([]RunView, error) {
 	return out, nil
 }
 
-// all returns every job without its last run.
+// all returns every job as view does.
 func (v Viewer) all(s sessions.View) ([]JobView, error) {
 	rows, err := s.Jobs()
 	if err != nil {
@@ -281,13 +283,15 @@ func (v Viewer) lately(s sessions.View, state sessions.RunState, fn func(session
 	return nil
 }
 
-// view is a job without its last run.
+// view is a job with no more than its next run.
 func (v Viewer) view(j cron.Job, r recent) JobView {
-	now, zone := v.Now(), v.Zone()
+	now := v.Now()
 	out := JobView{ID: j.ID, Name: j.Name, Source: j.Source, Managed: j.Managed(), Schedule: j.Plan.Schedule.Display, Plan: j.Plan.Schedule,
 		Times: j.Plan.Times, Started: j.Started, Streak: j.Streak, Missed: r.missed[j.ID], Failed: r.failed[j.ID],
 		Undelivered: j.Undelivered, Created: j.Created, Updated: j.Updated}
-	out.Next = j.Upcoming(Upcoming, now, zone)
+	if out.job = j; !j.Next.IsZero() {
+		out.Next = []time.Time{j.Next} // the others are found by fill, for those that are shown
+	}
 	task, err := j.Plan.ReadTask()
 	out.Task = task
 	open, running := r.open[j.ID]
@@ -315,8 +319,9 @@ func (v Viewer) view(j cron.Job, r recent) JobView {
 	return out
 }
 
-// last fills in the newest run that has ended.
-func (v Viewer) last(s sessions.View, view *JobView) error {
+// fill adds what takes longer to find: the runs to come, and the newest one that has ended.
+func (v Viewer) fill(s sessions.View, view *JobView) error {
+	view.Next = view.job.Upcoming(Upcoming, v.Now(), v.Zone())
 	list, err := s.Runs(sessions.RunQuery{Job: view.ID, Limit: 2})
 	if err != nil {
 		return err

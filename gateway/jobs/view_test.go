@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"herald/gateway/jobs"
 	"herald/platforms"
 	"herald/sessions"
+	"herald/sessions/sqlite"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -296,4 +298,48 @@ func TestViewer_Doctor(t *testing.T) {
 	for _, i := range issues {
 		require.NotEqual(t, "homeless", i.Name)
 	}
+}
+
+// The first page of ten thousand jobs, and what the metrics count at each scrape.
+func BenchmarkViewer_TenThousandJobs(b *testing.B) {
+	store, err := sqlite.Open(context.Background(), sqlite.Options{Path: filepath.Join(b.TempDir(), "herald.db")})
+	require.NoError(b, err)
+	b.Cleanup(func() { _ = store.Close() })
+	now := time.Now()
+	require.NoError(b, store.Update(context.Background(), sessions.EdgeState, func(tx sessions.Tx) error {
+		for i := range 10_000 {
+			j := cron.Job{ID: sessions.NewJobID(), Name: fmt.Sprint(i), Source: cron.FromCLI, Plan: cron.Plan{Schedule: cron.Schedule{Kind: cron.Clock, Expr: "0 9 * * 1-5", Display: "x"}, Task: json.RawMessage(`{"prompt":"x"}`)}, Created: now, Updated: now}
+			if err := j.Replan(now, time.UTC); err != nil {
+				return err
+			}
+			row, err := j.Row()
+			if err == nil {
+				err = tx.PutJob(row)
+			}
+			if err != nil {
+				return err
+			}
+			for k := range 3 {
+				if _, err := tx.ClaimRun(&sessions.Run{Job: j.ID, Slot: now.Add(-time.Duration(k) * time.Hour), State: sessions.RunRan, Began: now}, time.Time{}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
+	v := jobs.Viewer{Store: store, Zone: func() *time.Location { return time.UTC }, Now: time.Now}
+	b.Run("page", func(b *testing.B) {
+		for b.Loop() {
+			list, total, err := v.List(context.Background(), 0, 100)
+			require.NoError(b, err)
+			require.Len(b, list, 100)
+			require.Equal(b, 10_000, total)
+		}
+	})
+	b.Run("counts", func(b *testing.B) {
+		for b.Loop() {
+			_, err := v.Counts(context.Background())
+			require.NoError(b, err)
+		}
+	})
 }
