@@ -124,8 +124,12 @@ func outcome(run jobs.RunView) (parts []string) {
 	if run.Reason != "" && run.State != sessions.RunRan {
 		parts = append(parts, clean(run.Reason))
 	}
-	if run.Silent != "" {
-		parts = append(parts, "nothing sent: "+clean(run.Silent))
+	switch run.Silent {
+	case "":
+	case "no_change":
+		parts = append(parts, "nothing sent: what it watches has not changed")
+	default:
+		parts = append(parts, "nothing sent: it had nothing to say")
 	}
 	for _, p := range run.Places {
 		said := string(p.State) + " to " + clean(p.Place)

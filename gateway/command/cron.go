@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"herald/cron"
+	"herald/gateway/jobs"
 	"herald/gateway/router"
 	"herald/locales"
 	"herald/platforms/format"
@@ -371,6 +372,29 @@ func (c *cronRequest) history(ctx context.Context, args string) error {
 	return c.showRuns(ctx, list, "")
 }
 
+// went says where the output of a run went; "" when there was none.
+func (c *cronRequest) went(r jobs.Result) string {
+	said := ""
+	if r.Silent != "" {
+		said = "; " + c.t("command.cron.silent")
+	}
+	for _, d := range r.Deliveries {
+		place := locales.Str("place", format.Code(jobs.PlaceText(d.Address)))
+		switch d.State {
+		case sessions.OutSent:
+			said += "; " + c.t("command.cron.sent", place)
+		case sessions.OutFailed, sessions.OutUnknown:
+			said += "; ⚠️ " + c.t("command.cron.unsent", place, locales.Str("reason", format.EscapeMarkdown(clip(d.Error, 120))))
+		default:
+			said += "; " + c.t("command.cron.sending", place)
+		}
+	}
+	for _, p := range r.Problems {
+		said += "; ⚠️ " + format.EscapeMarkdown(clip(p, 120))
+	}
+	return said
+}
+
 func (c *cronRequest) showRuns(ctx context.Context, list []cron.Job, id cron.JobID) error {
 	runs, err := c.jobs.Runs(ctx, id, shownRuns)
 	if err != nil {
@@ -385,7 +409,7 @@ func (c *cronRequest) showRuns(ctx context.Context, list []cron.Job, id cron.Job
 		if i := slices.IndexFunc(list, func(j cron.Job) bool { return j.ID == run.Job }); i >= 0 {
 			name = list[i].Name
 		}
-		lines = append(lines, "• "+c.t("command.cron.run_line", locales.Str("time", When(c.Printer, run.Slot, c.jobs.Zone())), locales.Str("name", bold(name)), locales.Str("end", c.end(run.State, run.Reason))))
+		lines = append(lines, "• "+c.t("command.cron.run_line", locales.Str("time", When(c.Printer, run.Slot, c.jobs.Zone())), locales.Str("name", bold(name)), locales.Str("end", c.end(run.State, run.Reason)))+c.went(jobs.ReadResult(run)))
 	}
 	return c.reply(ctx, strings.Join(lines, "\n"))
 }

@@ -13,6 +13,7 @@ import (
 
 	"herald/cron"
 	"herald/gateway/command"
+	"herald/gateway/jobs"
 	"herald/gateway/router"
 	rt "herald/gateway/router/routertest"
 	"herald/locales"
@@ -169,6 +170,19 @@ func TestCron_List(t *testing.T) {
 		require.Contains(t, ask(r, "a", "/cron list all"), "; ended; ⚠️ last run failed (the model did not answer)")
 		require.Equal(t, "The newest runs:\n• Sat 2000-01-01 00:20 **tea**: ⚠️ last run failed (the model did not answer)", strings.ReplaceAll(ask(r, "a", "/cron history tea"), "\\", ""))
 		require.Equal(t, "Nothing has run yet.", ask(r, "a", "/cron history "+news))
+
+		r.Update(func(tx sessions.Tx) error {
+			result, err := json.Marshal(jobs.Result{Deliveries: []jobs.Delivery{
+				{Target: cron.Target{Address: platforms.Address{Platform: "slack", Chat: "C1", Thread: "7"}}, State: sessions.OutSent},
+				{Target: cron.Target{Address: platforms.Address{Platform: "telegram", Chat: "2"}}, State: sessions.OutFailed, Error: "the chat is gone"}}, Problems: []string{"no platform called x runs here"}})
+			require.NoError(t, err)
+			run := sessions.Run{Job: cron.JobID(news), Slot: time.Unix(0, 0), Until: time.Unix(0, 0), Slots: 1, Kind: sessions.RunManual, Began: time.Unix(0, 0)}
+			if _, err := tx.ClaimRun(&run, time.Time{}); err != nil {
+				return err
+			}
+			return tx.EndRun(run.ID, sessions.RunRan, "", result, time.Unix(1, 0))
+		})
+		require.Contains(t, ask(r, "a", "/cron history "+news), "last run went well; sent to `slack:C1:7`; ⚠️ did not arrive at `telegram:2`: the chat is gone; ⚠️ no platform called x runs here")
 	})
 }
 

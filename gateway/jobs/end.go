@@ -263,12 +263,13 @@ func (j *Jobs) keep(f finish, result Result) (string, error) {
 		out.Status = cron.OutputSilent
 	}
 	for _, d := range result.Deliveries {
-		out.Sent = append(out.Sent, placeText(d.Address))
+		out.Sent = append(out.Sent, PlaceText(d.Address))
 	}
 	return cron.Outputs{Home: j.o.Home, Keep: j.o.Config().Keep}.Write(out)
 }
 
-func placeText(at platforms.Address) string {
+// PlaceText is an address as a delivery target: platform:chat, with the thread behind it where it has one.
+func PlaceText(at platforms.Address) string {
 	text := string(at.Platform) + ":" + string(at.Chat)
 	if at.Thread != "" {
 		text += ":" + string(at.Thread)

@@ -136,7 +136,7 @@ func (j *Jobs) noteDelivery(tx sessions.Tx, row sessions.OutboxRow, b Brief, mor
 	if row.State == sessions.OutSent {
 		return nil
 	}
-	return j.undelivered(tx, b.Job, placeText(row.Message.Address)+": "+string(row.State)+": "+oneLine(j.o.Redact(row.Error)))
+	return j.undelivered(tx, b.Job, PlaceText(row.Message.Address)+": "+string(row.State)+": "+oneLine(j.o.Redact(row.Error)))
 }
 
 // worse reports whether a state is a worse end than another.
