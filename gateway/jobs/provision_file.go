@@ -198,9 +198,11 @@ func (f *provideFile) job(key, n *yaml.Node) {
 	places := map[string]*yaml.Node{"": key}
 	f.places[key.Value] = places
 	keys, values := f.pairs(n, 0)
+	meant := false // another name was written for the schedule, and is told of
 	for i, name := range keys {
 		s, ok := settingOf(name.Value)
 		if !ok {
+			meant = meant || strings.Contains(fieldHint(name.Value), "mean schedule?")
 			f.wrongf(name, "job %q: %q: no such field; %s", key.Value, shorten(name.Value), fieldHint(name.Value))
 			continue
 		}
@@ -212,7 +214,7 @@ func (f *provideFile) job(key, n *yaml.Node) {
 			f.wrongf(values[i], "job %q: %s: %s is no good: want %s", key.Value, s.name, shown(v), s.want)
 		}
 	}
-	if p.Change.Schedule == nil && places["schedule"] == nil {
+	if places["schedule"] == nil && !meant {
 		f.wrongf(key, "job %q: schedule: it is missing; want %s", key.Value, settings[1].want)
 	}
 	f.jobs = append(f.jobs, p)

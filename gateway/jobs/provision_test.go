@@ -253,6 +253,10 @@ func TestProvision_SaysWhatIsWrongAndWhere(t *testing.T) {
 			require.Equal(t, 1, strings.Count(s.log.String(), "can't be used"))
 		})
 	}
+	s := newShelf(t)
+	s.write("a.yaml", "jobs:\n  a: {schedul: 30m, prompt: x}\n")
+	s.pass(0)
+	require.Equal(t, `cron.d/a.yaml:2:7: job "a": "schedul": no such field; did you mean schedule?`, s.problems(), "one mistake is told once")
 }
 
 // A file that can't be used changes nothing, is told of once, and is used again when it is good.

@@ -260,7 +260,7 @@ func (j *Jobs) Doctor(ctx context.Context) ([]Issue, error) {
 	}
 	for _, f := range j.Provided() {
 		for _, text := range f.Problems {
-			issues = append(issues, Issue{Kind: IssueFile, Name: f.Name, Text: text, Do: "mend the file; it is read again by itself"})
+			issues = append(issues, Issue{Kind: IssueFile, Text: text, Do: "mend the file; it is read again by itself"})
 		}
 	}
 	more, err := j.Viewer().Doctor(ctx, Diagnosis{Places: j.o.Places, Check: j.o.Check, Failing: j.o.Config().Nudge})
