@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"herald/cron"
 	"herald/gateway/delivery"
@@ -50,7 +51,7 @@ func (j *Jobs) briefs(ctx context.Context, f finish, result *Result) []brief {
 	if failed && f.task.FailureDeliver != "" {
 		deliver = f.task.FailureDeliver
 	}
-	targets, problems := cron.ResolveTargets(ctx, deliver, f.task.Origin, j.o.Places)
+	targets, problems := j.targets(ctx, deliver, f.task.Origin)
 	for _, err := range problems {
 		result.Problems = append(result.Problems, j.o.Redact(err.Error()))
 	}
@@ -65,6 +66,16 @@ func (j *Jobs) briefs(ctx context.Context, f finish, result *Result) []brief {
 		out = append(out, b)
 	}
 	return out
+}
+
+// resolveTime bounds how long a platform may take to say where a target is.
+const resolveTime = 20 * time.Second
+
+// targets finds the places of a job.
+func (j *Jobs) targets(ctx context.Context, deliver string, origin *sessions.Origin) ([]cron.Target, []error) {
+	ctx, cancel := context.WithTimeout(ctx, resolveTime)
+	defer cancel()
+	return cron.ResolveTargets(ctx, deliver, origin, j.o.Places)
 }
 
 // surface decides how a brief is continued at its place.

@@ -53,7 +53,7 @@ func (j *Jobs) start(ctx context.Context, s cron.Start) error {
 
 // preflight reports what keeps a run from being of any use.
 func (j *Jobs) preflight(ctx context.Context, t cron.Task) error {
-	if targets, problems := cron.ResolveTargets(ctx, t.Deliver, t.Origin, j.o.Places); len(targets) == 0 && len(problems) > 0 {
+	if targets, problems := j.targets(ctx, t.Deliver, t.Origin); len(targets) == 0 && len(problems) > 0 {
 		return problems[0]
 	}
 	if j.o.Ready == nil {
