@@ -563,7 +563,7 @@ func TestDocs_ExamplesWork(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 10, forms)
+	require.GreaterOrEqual(t, forms, 13, "the table is read whole")
 }
 
 // FuzzProvision: no bytes in a file make the reader fail or make jobs out of what is wrong.
