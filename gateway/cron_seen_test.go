@@ -152,3 +152,34 @@ func TestCron_AStuckSchedulerIsTold(t *testing.T) {
 	require.NotEmpty(t, issues)
 	require.Equal(t, jobs.IssueScheduler, issues[0].Kind)
 }
+
+// Issue item 7: what was missed while nobody was there is seen without the log: counted, in the history, and first on the page.
+func TestCron_WhatWasMissedIsSeen(t *testing.T) {
+	h := build(t, modeltest.Answering(func(modeltest.Request) modeltest.Reply { return modeltest.Text("Here I am.") }))
+	h.run()
+	j := h.job(cron.Change{Name: ptr("Often"), Prompt: ptr("x"), Schedule: ptr("every 30m")})
+	h.halt()
+	store := h.store()
+	j.Next = time.Now().Add(-3 * time.Hour)
+	row, err := j.Row()
+	require.NoError(t, err)
+	require.NoError(t, store.Update(context.Background(), sessions.EdgeState, func(tx sessions.Tx) error { return tx.PutJob(row) }))
+	require.NoError(t, store.Close())
+	h.run()
+	h.until("the job was caught up", func() bool {
+		view, _, err := h.gateway.Jobs().Viewer().Job(context.Background(), j.ID, 10)
+		require.NoError(t, err)
+		return view.Last != nil && view.Last.State == sessions.RunRan
+	})
+	view, runs, err := h.gateway.Jobs().Viewer().Job(context.Background(), j.ID, 10)
+	require.NoError(t, err)
+	require.Len(t, runs, 2, "one run for all, and one row for those before it")
+	require.Equal(t, sessions.RunMissed, runs[1].State)
+	require.Equal(t, 6, runs[1].Slots)
+	require.Equal(t, 6, view.Missed)
+	h.until("they are counted", func() bool { return strings.Contains(h.metrics(), "herald_cron_slots_missed_total 6\n") })
+	_, page := h.get("/jobs")
+	top, _, ok := strings.Cut(page, "</section>")
+	require.True(t, ok)
+	require.Contains(t, top, "Often</a>: it was missed 6 times in the last 24 hours")
+}
