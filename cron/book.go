@@ -159,11 +159,7 @@ func (b *Book) Update(ctx context.Context, id JobID, c Change) (Job, error) {
 	if c.Empty() {
 		return Job{}, ErrNothing
 	}
-	var j Job
-	err := b.o.Store.View(ctx, func(v sessions.View) (err error) {
-		j, err = b.get(v, string(id))
-		return err
-	})
+	j, err := b.Get(ctx, id)
 	if err != nil {
 		return Job{}, err
 	}
@@ -303,6 +299,15 @@ func Read(row sessions.Job) Job {
 
 // Managed reports whether a file provides the job.
 func (j Job) Managed() bool { return j.Source != FromChat && j.Source != FromCLI && j.Source != "" }
+
+// Get returns the job of an id; *MissingError.
+func (b *Book) Get(ctx context.Context, id JobID) (j Job, err error) {
+	err = b.o.Store.View(ctx, func(v sessions.View) error {
+		j, err = b.get(v, string(id))
+		return err
+	})
+	return j, err
+}
 
 // Find returns the job of an id or, in any case, of a name. The errors are *MissingError, *AmbiguousError, and those of the store.
 func (b *Book) Find(ctx context.Context, ref string) (Job, error) {

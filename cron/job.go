@@ -134,6 +134,23 @@ func (j *Job) Row() (sessions.Job, error) {
 	return sessions.Job{ID: j.ID, Name: j.Name, Source: j.Source, Spec: spec, Progress: progress, Next: j.Next, Created: j.Created, Updated: j.Updated}, nil
 }
 
+// Amend changes what has become of a stored job, in the caller's transaction; fn reports whether anything did. A job that
+// can't be read is left alone: the scheduler puts it aside, with its reason. ErrNotFound when there is none.
+func Amend(tx sessions.Tx, id JobID, fn func(j *Job) bool) error {
+	row, err := tx.Job(id)
+	if err != nil {
+		return err
+	}
+	job, err := FromRow(row)
+	if err != nil || !fn(&job) {
+		return nil
+	}
+	if row, err = job.Row(); err != nil {
+		return err
+	}
+	return tx.PutJob(row)
+}
+
 // FromRow reads a stored job. What of it can be read is in the Job also when there is an error.
 func FromRow(r sessions.Job) (Job, error) {
 	j := Job{ID: r.ID, Name: r.Name, Source: r.Source, Next: r.Next, Created: r.Created, Updated: r.Updated}

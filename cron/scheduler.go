@@ -222,25 +222,20 @@ func (s *Scheduler) EndIn(tx sessions.Tx, id sessions.RunID, state sessions.RunS
 
 // note writes the end of a run into its job.
 func (s *Scheduler) note(tx sessions.Tx, run sessions.Run) error {
-	row, err := tx.Job(run.Job)
-	if err != nil {
-		return err
-	}
-	job, err := FromRow(row)
-	if err != nil {
-		return nil // a job that can't be read was put aside, with its reason
-	}
-	job.LastEnd, job.LastSlot, job.LastReason = run.State, run.Until, run.Reason
-	switch run.State {
-	case sessions.RunRan:
-		job.Streak = 0
-	case sessions.RunFailed:
-		job.Streak++
-	}
-	if job.Retry != nil && job.Retry.At.IsZero() {
-		job.Retry = nil // nothing was planned after it
-	}
-	return s.put(tx, &job)
+	return Amend(tx, run.Job, func(job *Job) bool {
+		job.LastEnd, job.LastSlot, job.LastReason = run.State, run.Until, run.Reason
+		switch run.State {
+		case sessions.RunRan:
+			job.Streak = 0
+		case sessions.RunFailed:
+			job.Streak++
+		}
+		if job.Retry != nil && job.Retry.At.IsZero() {
+			job.Retry = nil // nothing was planned after it
+		}
+		job.Updated = s.o.Now().UTC()
+		return true
+	})
 }
 
 // Again plans a run that did not reach its model once more, before it is ended in the same transaction. ok is false when

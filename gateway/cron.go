@@ -151,7 +151,7 @@ func (g *Gateway) task(at platforms.Address) (t cron.Task, ok bool) {
 	if !ok {
 		return t, false
 	}
-	job, err := g.jobs.Book().Find(context.Background(), string(id))
+	job, err := g.jobs.Book().Get(context.Background(), id)
 	if err != nil {
 		return t, true // removed meanwhile: the run goes on with what everyone has
 	}

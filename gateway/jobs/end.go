@@ -218,31 +218,17 @@ const keepRuns = 500
 
 // remember notes with the job what a run has left for the next one.
 func (j *Jobs) remember(tx sessions.Tx, f finish, result *Result) error {
-	row, err := tx.Job(f.job.ID)
-	if err != nil {
-		return err
-	}
-	job, err := cron.FromRow(row)
-	if err != nil {
-		return nil // put aside, with its reason
-	}
-	before := job.Progress
-	job.Alert = f.blocked
-	if seen := cmp.Or(string(f.watched), string(job.Seen)); seen != "" && f.state == sessions.RunRan {
-		job.Watched = json.RawMessage(seen)
-	}
-	job.Seen = nil
-	job.Undelivered = ""
-	if len(result.Problems) > 0 {
-		job.Undelivered = oneLine(result.Problems[0])
-	}
-	if job.Alert == before.Alert && job.Undelivered == before.Undelivered && f.watched == nil && before.Seen == nil {
-		return nil
-	}
-	if row, err = job.Row(); err != nil {
-		return err
-	}
-	return tx.PutJob(row)
+	return cron.Amend(tx, f.job.ID, func(job *cron.Job) bool {
+		before := job.Progress
+		job.Alert, job.Undelivered, job.Seen = f.blocked, "", nil
+		if seen := cmp.Or(string(f.watched), string(before.Seen)); seen != "" && f.state == sessions.RunRan {
+			job.Watched = json.RawMessage(seen)
+		}
+		if len(result.Problems) > 0 {
+			job.Undelivered = oneLine(result.Problems[0])
+		}
+		return job.Alert != before.Alert || job.Undelivered != before.Undelivered || f.watched != nil || before.Seen != nil
+	})
 }
 
 // keep writes the output file of a run.

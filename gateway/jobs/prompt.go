@@ -38,7 +38,7 @@ func (j *Jobs) earlier(of cron.Job, ref string) (e cron.Earlier, ok bool) {
 	e = cron.Earlier{Job: cron.JobID(ref), Name: ref}
 	if e.Self = ref == cron.Self; e.Self {
 		e.Job, e.Name = of.ID, of.Name
-	} else if other, err := j.book.Find(context.Background(), ref); err == nil {
+	} else if other, err := j.book.Get(context.Background(), e.Job); err == nil {
 		e.Name = other.Name
 	}
 	var err error

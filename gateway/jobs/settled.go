@@ -147,20 +147,12 @@ func worse(a, b sessions.OutboxState) bool {
 
 // undelivered notes with a job that its newest output did not arrive.
 func (j *Jobs) undelivered(tx sessions.Tx, id cron.JobID, why string) error {
-	row, err := tx.Job(id)
+	err := cron.Amend(tx, id, func(job *cron.Job) bool {
+		job.Undelivered = why
+		return true
+	})
 	if errors.Is(err, sessions.ErrNotFound) {
-		return nil
+		return nil // removed meanwhile
 	}
-	if err != nil {
-		return err
-	}
-	job, err := cron.FromRow(row)
-	if err != nil {
-		return nil // put aside, with its reason
-	}
-	job.Undelivered = why
-	if row, err = job.Row(); err != nil {
-		return err
-	}
-	return tx.PutJob(row)
+	return err
 }

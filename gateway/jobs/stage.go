@@ -120,17 +120,8 @@ func (j *Jobs) expect(tx sessions.Tx, id cron.JobID, seen json.RawMessage) error
 	if seen == nil {
 		return nil
 	}
-	row, err := tx.Job(id)
-	if err != nil {
-		return err
-	}
-	job, err := cron.FromRow(row)
-	if err != nil {
-		return nil // put aside, with its reason
-	}
-	job.Seen = seen
-	if row, err = job.Row(); err != nil {
-		return err
-	}
-	return tx.PutJob(row)
+	return cron.Amend(tx, id, func(job *cron.Job) bool {
+		job.Seen = seen
+		return true
+	})
 }
