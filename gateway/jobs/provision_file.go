@@ -62,8 +62,8 @@ var settings = [...]setting{
 	{"monitor", "an http or https URL, or the path of a script", text(func(c *cron.Change) **string { return &c.Monitor })},
 	{"context_from", `a list of jobs of this file, of job ids, or "self"`, list(func(c *cron.Change) **[]string { return &c.ContextFrom })},
 	{"continuity", "true or false", boolean(func(c *cron.Change) **bool { return &c.Continuity })},
-	{"deliver", "local, origin, all, a platform, or platform:chat, several with commas", text(func(c *cron.Change) **string { return &c.Deliver })},
-	{"failure_deliver", "as deliver", text(func(c *cron.Change) **string { return &c.FailureDeliver })},
+	{"deliver", "local, origin, all, a platform, or platform:chat, several with commas or as a list", targets(func(c *cron.Change) **string { return &c.Deliver })},
+	{"failure_deliver", "as deliver", targets(func(c *cron.Change) **string { return &c.FailureDeliver })},
 	{"attach_to_session", "true or false", boolean(func(c *cron.Change) **bool { return &c.Attach })},
 	{"enabled_toolsets", "a list of names", list(func(c *cron.Change) **[]string { return &c.Toolsets })},
 	{"workdir", "an absolute path", text(func(c *cron.Change) **string { return &c.Workdir })},
@@ -380,6 +380,20 @@ func boolean(of func(*cron.Change) **bool) func(*cron.Change, *yaml.Node) bool {
 		b, err := strconv.ParseBool(strings.ToLower(n.Value))
 		*of(c) = &b
 		return err == nil && n.Kind == yaml.ScalarNode && n.Tag == "!!bool"
+	}
+}
+
+// targets reads a text or a list of texts that are joined with commas.
+func targets(of func(*cron.Change) **string) func(*cron.Change, *yaml.Node) bool {
+	return func(c *cron.Change, n *yaml.Node) bool {
+		if n.Kind != yaml.SequenceNode {
+			return text(of)(c, n)
+		}
+		var texts *[]string
+		ok := list(func(*cron.Change) **[]string { return &texts })(c, n)
+		joined := cron.JoinDeliver(*texts)
+		*of(c) = &joined
+		return ok
 	}
 }
 

@@ -176,7 +176,7 @@ jobs:
     skills: c, d
     monitor: https://example.org/feed
     context_from: [first, self]
-    deliver: telegram:7, all
+    deliver: [telegram:7, all]
     failure_deliver: local
     attach_to_session: false
     enabled_toolsets: web
@@ -194,7 +194,7 @@ jobs:
 	task, err := got["cron.d/all.yaml/The second"].Plan.ReadTask()
 	require.NoError(t, err)
 	require.Equal(t, cron.Task{Prompt: "One\ntwo", Skills: []string{"c", "d"}, MonitorURL: "https://example.org/feed",
-		ContextFrom: []string{string(got["cron.d/all.yaml/first"].ID), cron.Self}, Deliver: "telegram:7, all", FailureDeliver: "local", Attach: &no,
+		ContextFrom: []string{string(got["cron.d/all.yaml/first"].ID), cron.Self}, Deliver: "telegram:7,all", FailureDeliver: "local", Attach: &no,
 		Toolsets: []string{"web"}, Workdir: "/srv", Model: "4", Reasoning: "high"}, task)
 	require.True(t, got["cron.d/all.yaml/The second"].Plan.Paused)
 	require.Equal(t, "not yet", got["cron.d/all.yaml/The second"].Plan.PausedWhy)

@@ -1,5 +1,12 @@
 package cronjob
 
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // parameters names no actions by an enum: an unknown one is answered after its job was looked for.
 const parameters = `{"type":"object","properties":{` +
 	`"action":{"type":"string","description":"create, list, update, pause, resume, remove, run (once, now, beside the schedule)."},` +
@@ -9,8 +16,8 @@ const parameters = `{"type":"object","properties":{` +
 	`"prompt":{"type":"string","description":"What the agent is to do at each run. A run knows nothing of this conversation, so write everything it needs. With run: a note for that run alone."},` +
 	`"name":{"type":"string","description":"A short name; without one the beginning of the prompt."},` +
 	`"repeat":{"type":"integer","description":"After how many runs the job is done; 0 is never. What runs at one time runs once."},` +
-	`"deliver":{"type":"string","description":"Where the answer goes: origin (the chat that the job is made in, else the home channel; the usual one), local (nowhere, it is only kept), all (every home channel), a platform's name (its home channel), platform:chat or platform:chat:thread, or several with commas."},` +
-	`"failure_deliver":{"type":"string","description":"Where notices of failures go instead, written like deliver; local keeps them back, \"\" takes it off."},` +
+	`"deliver":{"type":["string","array"],"items":{"type":"string"},"description":"Where the answer goes: origin (the chat that the job is made in, else the home channel; the usual one), local (nowhere, it is only kept), all (every home channel), a platform's name (its home channel), platform:chat or platform:chat:thread, or several of them with commas or as a list."},` +
+	`"failure_deliver":{"type":["string","array"],"items":{"type":"string"},"description":"Where notices of failures go instead, written like deliver; local keeps them back, \"\" takes it off."},` +
 	`"attach_to_session":{"type":"boolean","description":"Whether what is delivered becomes part of the conversation where it arrives, so that people can simply answer it. ` +
 	`Left out, the chat of origin, and the home channel that stands in for a missing one, follow the operator's setting, and a chat named as platform:chat is not written to. ` +
 	`true also takes in such a named chat; false keeps it out of all. Output for all or for a platform's bare name is never attached."},` +
@@ -50,8 +57,8 @@ type arguments struct {
 	Monitor        *string   `json:"monitor"`
 	ContextFrom    *[]string `json:"context_from"`
 	Continuity     *bool     `json:"continuity"`
-	Deliver        *string   `json:"deliver"`
-	FailureDeliver *string   `json:"failure_deliver"`
+	Deliver        *targets  `json:"deliver"`
+	FailureDeliver *targets  `json:"failure_deliver"`
 	Attach         *bool     `json:"attach_to_session"`
 	Toolsets       *[]string `json:"enabled_toolsets"`
 	Workdir        *string   `json:"workdir"`
@@ -59,11 +66,30 @@ type arguments struct {
 	PausedReason   *string   `json:"paused_reason"`
 }
 
+// targets are one text with commas between them, however they were written.
+type targets string
+
+// UnmarshalJSON takes a text or a list of texts, of which the blank ones are left out.
+func (t *targets) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*t = targets(one)
+		return nil
+	}
+	var list []string
+	if err := json.Unmarshal(data, &list); err != nil {
+		return fmt.Errorf("%s is neither a text nor a list of texts", data)
+	}
+	list = slices.DeleteFunc(list, func(s string) bool { return strings.TrimSpace(s) == "" })
+	*t = targets(strings.Join(list, ","))
+	return nil
+}
+
 // change is what the arguments ask of a job.
 func (a arguments) change() Change {
 	c := Change{
 		Name: a.Name, Schedule: a.Schedule, Repeat: a.Repeat, Prompt: a.Prompt, Skills: a.Skills, Script: a.Script, NoAgent: a.NoAgent, Monitor: a.Monitor,
-		ContextFrom: a.ContextFrom, Continuity: a.Continuity, Deliver: a.Deliver, FailureDeliver: a.FailureDeliver, Attach: a.Attach,
+		ContextFrom: a.ContextFrom, Continuity: a.Continuity, Deliver: (*string)(a.Deliver), FailureDeliver: (*string)(a.FailureDeliver), Attach: a.Attach,
 		Toolsets: a.Toolsets, Workdir: a.Workdir, Paused: a.Paused, PausedReason: a.PausedReason,
 	}
 	if c.Skills == nil && a.Skill != nil {

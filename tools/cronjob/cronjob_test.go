@@ -172,6 +172,7 @@ func TestCronjob_ForwardsEveryField(t *testing.T) {
 		{`"skill":"a"`, cronjob.Change{Skills: ptr([]string{"a"})}},
 		{`"skill":"a","skills":["b"]`, cronjob.Change{Skills: ptr([]string{"b"})}},
 		{`"skills":[]`, cronjob.Change{Skills: ptr([]string{})}},
+		{`"deliver":["origin"," ","slack:C1"],"failure_deliver":[]`, cronjob.Change{Deliver: ptr("origin,slack:C1"), FailureDeliver: ptr("")}},
 		{`"repeat":-1`, cronjob.Change{Repeat: ptr(0)}},
 		{`"name":null,"prompt":"x"`, cronjob.Change{Prompt: ptr("x")}},
 	} {
