@@ -166,8 +166,8 @@ func (s *Scheduler) lost(ctx context.Context) error {
 				return s.End(ctx, run.ID, sessions.RunFailed, CutOff, nil)
 			}
 		}
-		if err := end(ctx, run); err != nil && !errors.Is(err, sessions.ErrConflict) {
-			return err
+		if err := end(ctx, run); err != nil && !errors.Is(err, sessions.ErrConflict) { // it is tried again with the next look for them
+			s.o.Log.Error().Err(err).Str("job", string(run.Job)).Msg("cron: the end of a run that was cut off can't be written down")
 		}
 	}
 	return nil

@@ -36,14 +36,18 @@ func (j *Jobs) start(ctx context.Context, s cron.Start) error {
 	if err == nil && j.o.Config().Preflight {
 		err = j.preflight(ctx, t)
 	}
+	staged, text := t.Script != "" || t.Monitored(), ""
+	if err == nil && !staged {
+		text, err = j.prompt(s, t, findings{})
+	}
 	switch {
 	case err != nil:
 		defer j.leave()
-		return j.block(ctx, s, t, err)
-	case t.Script != "" || t.Monitored():
+		return j.settleWith(ctx, j.blocked(s, t, err), s.Claim)
+	case staged:
 		err = j.stage(ctx, s, t)
 	default:
-		err = j.wake(ctx, s, t, findings{}, s.Claim)
+		err = j.wake(ctx, s, text, s.Claim)
 	}
 	if err != nil {
 		j.leave()
@@ -84,29 +88,22 @@ func (j *Jobs) leave() {
 	}
 }
 
-// wake gives the prompt of a run to the agent. claim runs in the same transaction.
-func (j *Jobs) wake(ctx context.Context, s cron.Start, t cron.Task, found findings, claim func(tx sessions.Tx) (sessions.Run, error)) error {
-	text, err := j.prompt(s, t, found)
-	if err != nil {
-		return j.block(ctx, s, t, err)
-	}
+// wake gives the prompt of a run to the agent. with runs in the same transaction.
+func (j *Jobs) wake(ctx context.Context, s cron.Start, text string, with func(tx sessions.Tx) (sessions.Run, error)) error {
 	at := j.address(s.Run)
 	w := router.Wake{ID: fmt.Sprintf("%s:%s", s.Run.Job, at.Thread), Source: string(Platform), Key: j.o.Key(at), Address: at,
 		Origin: sessions.Origin{Address: at, ChatType: platforms.DM, ChatName: s.Job.Name}, Text: text}
 	return j.o.Router.Wake(ctx, w, func(tx sessions.Tx) error {
-		if claim == nil {
-			return nil
-		}
-		_, err := claim(tx)
+		_, err := with(tx)
 		return err
 	})
 }
 
-// block ends a slot whose work can't begin, and says why: once, until the reason is another one or a run has gone well.
-func (j *Jobs) block(ctx context.Context, s cron.Start, t cron.Task, why error) error {
+// blocked is the end of a run whose work can't begin. It is told once, until the reason is another one or a run has gone
+// well.
+func (j *Jobs) blocked(s cron.Start, t cron.Task, why error) finish {
 	reason := j.o.Redact(why.Error())
-	f := finish{job: s.Job, task: t, run: s.Run, state: sessions.RunFailed, reason: "it can't run: " + reason, blocked: reason, mute: s.Job.Alert == reason}
-	return j.settleWith(ctx, f, s.Claim)
+	return finish{job: s.Job, task: t, run: s.Run, state: sessions.RunFailed, reason: "it can't run: " + reason, blocked: reason, mute: s.Job.Alert == reason}
 }
 
 // missed ends the slot of a one-shot job whose time has passed, and says so.
@@ -121,8 +118,8 @@ func (j *Jobs) missed(ctx context.Context, s cron.Start) error {
 // lost ends a run whose work a restart has cut off.
 func (j *Jobs) lost(ctx context.Context, run sessions.Run) error {
 	job, t, err := j.of(ctx, run.Job)
-	if err != nil {
-		return err
+	if err != nil { // what it was to do can't be read, so neither can whom to tell
+		return j.scheduler.End(ctx, run.ID, sessions.RunFailed, cron.CutOff, nil)
 	}
 	return j.settle(ctx, finish{job: job, task: t, run: run, state: sessions.RunFailed, reason: cron.CutOff})
 }

@@ -79,8 +79,13 @@ func (j *Jobs) work(s cron.Start, t cron.Task) {
 	if j.life.Err() != nil {
 		return // stopping: the next process ends the run, since its work is gone
 	}
+	text, err := j.prompt(s, t, found)
+	if err != nil {
+		j.over(j.blocked(s, t, err))
+		return
+	}
 	seen := func(tx sessions.Tx) (sessions.Run, error) { return s.Run, j.expect(tx, s.Job.ID, f.watched) }
-	if err := j.wake(ctx, s, t, found, seen); err != nil {
+	if err := j.wake(ctx, s, text, seen); err != nil {
 		f.state, f.reason = sessions.RunFailed, fmt.Sprintf("its prompt could not be given to the agent: %v", err)
 		j.over(f)
 	}
