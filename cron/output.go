@@ -94,12 +94,8 @@ func (o Outputs) Write(out Output) (path string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("output of job %s: %w", out.Job, err)
 	}
-	temp := filepath.Join(dir, "."+filepath.Base(path)+".tmp")
-	if err = writeFile(temp, out.text()); err == nil {
-		err = os.Rename(temp, path)
-	}
-	if err != nil {
-		_, _ = os.Remove(temp), os.Remove(path) // neither may be there
+	if err = replace(path, out.text()); err != nil {
+		_ = os.Remove(path)
 		return "", fmt.Errorf("output of job %s: %w", out.Job, err)
 	}
 	o.trim(dir)
@@ -125,13 +121,20 @@ func reserve(dir string, at time.Time) (string, error) {
 	return "", fmt.Errorf("%s has %d outputs already", base, maxSameSecond)
 }
 
-func writeFile(path, text string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+// replace puts a text into a file, whole or not at all. Its owner alone can read it.
+func replace(path, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".*.tmp")
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteString(text)
-	return errors.Join(err, f.Sync(), f.Close())
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // it may be gone
+	}
+	return err
 }
 
 // text is the file: a header of lines, each with a key, a rule, and the output.
