@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // schedules name zones, also on machines that have no table of them
 
 	"github.com/spf13/cobra"
 
