@@ -317,7 +317,7 @@ func (s *stage) soakPhase(ctx context.Context, turns, chats, renew int) (soaked,
 // soakChat talks in one chat until *done is goal, and returns how many replies are missing.
 func (s *stage) soakChat(ctx context.Context, chat int64, done *int, goal, renew int) (missing int) {
 	for *done < goal && ctx.Err() == nil {
-		if *done > 0 && *done%renew == 0 && !wait(s.people.tell(chat, "/new"), s.limit) {
+		if *done > 0 && *done%renew == 0 && !wait(s.people.tell(chat, "/new now"), s.limit) {
 			missing++
 		}
 		q := s.people.ask(chat)
