@@ -33,7 +33,7 @@ type Event struct {
 	ParentChat ChatID   `json:"parent_chat,omitempty"`
 	// Sender is who did it. A zero ID means that the platform does not say (an anonymous admin post).
 	Sender User `json:"sender"`
-	// At is the platform's own time of the event, UTC; zero when it gives none.
+	// At is the platform's own time of the event, an Instant; zero when it gives none.
 	At time.Time `json:"at,omitzero"`
 	// Addressed is true when the bot was spoken to: a DM, a mention, a reply to the bot, a command.
 	Addressed bool `json:"addressed,omitempty"`
@@ -83,10 +83,21 @@ func (e Event) Validate() error {
 		return fmt.Errorf("event without id")
 	case e.Address.Platform == "" || e.Address.Account == "" || e.Address.Chat == "":
 		return fmt.Errorf("event %q: incomplete address %q", e.ID, e.Address)
+	case !e.At.IsZero() && Instant(e.At).IsZero():
+		return fmt.Errorf("event %q: no calendar has the time %s", e.ID, e.At)
 	case bodies != 1:
 		return fmt.Errorf("event %q: %d bodies, want exactly 1", e.ID, bodies)
 	}
 	return nil
+}
+
+// Instant is a time that a platform tells, in UTC. One outside of the years 1 to 9999 is none, and becomes zero: JSON, in which
+// events are kept, has no form for it, and its message must not be lost for it.
+func Instant(t time.Time) time.Time {
+	if t = t.UTC(); t.Year() < 1 || t.Year() > 9999 {
+		return time.Time{}
+	}
+	return t
 }
 
 // User is the author of an event.

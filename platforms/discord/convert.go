@@ -64,7 +64,7 @@ func editedAt(m *message) time.Time {
 	if err != nil {
 		return when(m.ID)
 	}
-	return t.UTC()
+	return platforms.Instant(t)
 }
 
 // forwarded returns the text of messages that were handed on.

@@ -25,6 +25,7 @@ func FuzzDispatch(f *testing.F) {
 		{"MESSAGE_CREATE", `{"id":"1","channel_id":"2","content":"hi <@700000000000000001>","author":{"id":"3","username":"x"},"type":0}`},
 		{"MESSAGE_CREATE", `{"id":"1","channel_id":"2","guild_id":"9","content":"hi","author":null,"mentions":[null],"attachments":[null],"message_snapshots":[{}],"message_reference":{"type":1}}`},
 		{"MESSAGE_UPDATE", `{"id":"1","channel_id":"2","edited_timestamp":"2026-01-01T00:00:00Z","author":{"id":"3"}}`},
+		{"MESSAGE_UPDATE", `{"id":"1","channel_id":"2","content":"hi <@700000000000000001>","edited_timestamp":"9999-12-31T23:59:59-12:00","author":{"id":"3","username":"x"},"mentions":[{"id":"700000000000000001"}],"type":0}`},
 		{"MESSAGE_REACTION_ADD", `{"user_id":"3","channel_id":"2","message_id":"1","emoji":{"name":"x","id":null},"message_author_id":"700000000000000001"}`},
 		{"INTERACTION_CREATE", `{"id":"5","type":3,"token":"t","channel_id":"2","user":{"id":"3"},"data":{"custom_id":"select:0","values":["a"]},"message":{"id":"1"}}`},
 		{"INTERACTION_CREATE", `{"id":"5","type":2,"token":"t","channel_id":"2","member":{"roles":["1"]},"guild_id":"8","channel":{"type":11,"parent_id":"7"},"data":{"name":"x","options":[{"name":"a","value":3,"options":[]}]}}`},

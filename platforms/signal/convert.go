@@ -129,7 +129,7 @@ func (a *Adapter) event(ctx context.Context, s said) (*platforms.Event, string) 
 		ChatType: platforms.DM,
 		Address:  platforms.Address{Platform: Platform, Account: a.s.account.ID, Chat: s.by.chat},
 		Sender:   platforms.User{ID: platforms.UserID(s.by.id()), Name: s.by.name},
-		At:       time.UnixMilli(s.at).UTC(),
+		At:       platforms.Instant(time.UnixMilli(s.at)),
 	}
 	if s.by.uuid != "" {
 		e.Sender.Alt = platforms.UserID(s.by.uuid)

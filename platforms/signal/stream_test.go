@@ -268,6 +268,7 @@ func TestEvents_TooLong(t *testing.T) {
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte("event:receive\ndata:{\"account\":\"+1\",\"envelope\":{\"source\":\"+15550000002\",\"timestamp\":1,\"dataMessage\":{\"message\":\"x\"}}}\n\n"))
 	f.Add([]byte("data:{\"params\":{\"subscription\":0,\"result\":{\"envelope\":{\"sourceUuid\":\"" + annID + "\",\"timestamp\":1,\"syncMessage\":{\"sentMessage\":{\"message\":\"x\",\"groupInfo\":{\"groupId\":\"a\"}}}}}}}\n\n"))
+	f.Add([]byte("event:receive\ndata:{\"account\":\"" + account + "\",\"envelope\":{\"source\":\"+15550000002\",\"sourceNumber\":\"+15550000002\",\"timestamp\":1700055555500000,\"dataMessage\":{\"message\":\"x\"}}}\n\n"))
 	f.Add([]byte(":\nid:\x00\ndata\n\n\xff\xfe"))
 	a, err := New(Options{Account: account, Groups: groups("*")})
 	require.NoError(f, err)

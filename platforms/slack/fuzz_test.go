@@ -12,6 +12,7 @@ import (
 func FuzzRead(f *testing.F) {
 	for _, c := range []struct{ kind, payload string }{
 		{"events_api", `{"event":{"type":"message","channel":"D1","channel_type":"im","user":"U1","ts":"1700000000.000100","text":"hi","files":[{"id":"F1"},{}],"attachments":[{"is_share":true}]}}`},
+		{"events_api", `{"event":{"type":"message","channel":"D1","channel_type":"im","user":"U1","ts":"1700055555500000.000100","text":"hi"}}`},
 		{"events_api", `{"event":{"type":"message","subtype":"message_changed","channel":"D1","message":{"user":"U1","ts":"1.1","text":"a","edited":{"ts":"2.2"}},"previous_message":{"text":"b"}}}`},
 		{"events_api", `{"event":{"type":"reaction_added","user":"U1","reaction":"eyes","item":{"type":"message","channel":"D1","ts":"1.1"},"item_user":"UME","event_ts":"3.3"}}`},
 		{"slash_commands", `{"command":"/herald","text":"<@U1> hi","channel_id":"D1","user_id":"U1","trigger_id":"1.2"}`},

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"herald/platforms"
 )
 
 // The payloads of the connection, as far as they are used. They are decoded loosely: a field of another shape than
@@ -169,5 +171,5 @@ func when(ts string) time.Time {
 	if err != nil || m < 0 {
 		m = 0
 	}
-	return time.Unix(s, m*1000).UTC()
+	return platforms.Instant(time.Unix(s, m*1000))
 }

@@ -141,7 +141,7 @@ func (a *activity) at() time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	return t.UTC()
+	return platforms.Instant(t)
 }
 
 // place splits the conversation's id into the chat and the root message of a channel's thread.

@@ -12,6 +12,7 @@ func FuzzEvent(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"message","text":"<at>Herald</at> hello",` + head + `}`,
 		`{"type":"message","text":"x","entities":[{"type":"mention","text":"<at>H</at>","mentioned":{"id":"28:1"}}],` + head + `}`,
+		`{"type":"message","text":"x","timestamp":"9999-12-31T23:59:59-12:00",` + head + `}`,
 		`{"type":"message","value":{"herald":"y:1"},` + head + `}`,
 		`{"type":"messageReaction","replyToId":"5","reactionsAdded":[{"type":"1f440_eyes"}],` + head + `}`,
 		`{"type":"messageUpdate","text":"new","channelData":{"eventType":"editMessage"},` + head + `}`,

@@ -77,5 +77,5 @@ func when(unix int) time.Time {
 	if unix <= 0 {
 		return time.Time{}
 	}
-	return time.Unix(int64(unix), 0).UTC()
+	return platforms.Instant(time.Unix(int64(unix), 0))
 }

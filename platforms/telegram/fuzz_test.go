@@ -16,6 +16,7 @@ func FuzzUpdate(f *testing.F) {
 	}
 	f.Add([]byte(`{"ok":true,"result":[]}`))
 	f.Add([]byte(`{"ok":true,"result":[{"update_id":1,"message":{"message_id":1,"date":1,"chat":{"id":-1,"type":"supergroup"},"text":"😀 @x","entities":[{"type":"mention","offset":3,"length":2}]}}]}`))
+	f.Add([]byte(`{"ok":true,"result":[{"update_id":1,"message":{"message_id":1,"date":1700055555500000,"chat":{"id":1,"type":"private"},"from":{"id":1},"text":"x"}}]}`))
 	f.Add([]byte(`{"ok":true,"result":[{"update_id":2,"callback_query":{"id":"1","from":{"id":1},"data":"x","message":{"date":0,"chat":{"id":1}}}}]}`))
 	f.Add([]byte(`{"ok":true,"result":[{"update_id":3,"message_reaction":{"chat":{"id":1},"new_reaction":[{"type":"paid"}]}}]}`))
 	a, err := New(Options{Token: testToken, RequireMention: true, ObserveUnmentioned: true})
