@@ -3,8 +3,15 @@ package cron
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
+
+// lazy compiles a pattern when it is first used: those of failures and of the scan take over a megabyte together, and most
+// processes need none of them.
+func lazy(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // Cause is why a run failed, as far as its error tells. The names are stable: translations hang on them.
 type Cause string
@@ -26,24 +33,24 @@ const (
 // causeRules are asked in this order; the first that holds is the cause.
 var causeRules = []struct {
 	cause Cause
-	text  *regexp.Regexp
+	text  func() *regexp.Regexp
 	line  string
 }{
-	{CauseScriptTime, regexp.MustCompile(`(?i)\bscript\b[^\n]*\b(?:timed? ?out|ran (?:for )?longer|took longer|deadline exceeded|time limit)`), "The script ran longer than it may, and was ended."},
-	{CauseScript, regexp.MustCompile(`(?i)^\s*(?:the )?(?:monitor )?script\b`), "The script failed"},
-	{CauseMonitor, regexp.MustCompile(`(?i)^\s*(?:the )?monitor\b`), "What the job watches can't be seen"},
-	{CauseIdle, regexp.MustCompile(`(?i)\b(?:inactiv\w*|no activity|did nothing for|was idle for)\b`), "The agent did nothing for too long, and was ended."},
-	{CauseScan, regexp.MustCompile(`^(?:.*: )?the text (?:tells the agent|sends secrets|reads a file of|deletes the system|opens a way|stops or restarts|holds characters)`), "The prompt holds something that no job may"},
-	{CauseRate, regexp.MustCompile(`(?i)(?:^|[\s("'\[=])429(?:$|[\s)"'\],;:]|\.(?:\s|$))|\brate[_ -]?limit|\btoo many requests\b`), "The model's provider has had too many requests (429)."},
-	{CauseAuth, regexp.MustCompile(`(?i)(?:^|[\s("'\[=])40[13](?:$|[\s)"'\],;:]|\.(?:\s|$))|\bunauthori[sz]ed\b|\b(?:invalid|incorrect|missing) api[_ -]?key\b|: auth\b`), "The model's provider refuses the key."},
-	{CauseUnreachable, regexp.MustCompile(`(?i)\bno such host\b|\bconnection refused\b|\bnetwork is (?:unreachable|down)\b|\bno route to host\b|\bhost is (?:unreachable|down)\b|\bname resolution\b|` +
+	{CauseScriptTime, lazy(`(?i)\bscript\b[^\n]*\b(?:timed? ?out|ran (?:for )?longer|took longer|deadline exceeded|time limit)`), "The script ran longer than it may, and was ended."},
+	{CauseScript, lazy(`(?i)^\s*(?:the )?(?:monitor )?script\b`), "The script failed"},
+	{CauseMonitor, lazy(`(?i)^\s*(?:the )?monitor\b`), "What the job watches can't be seen"},
+	{CauseIdle, lazy(`(?i)\b(?:inactiv\w*|no activity|did nothing for|was idle for)\b`), "The agent did nothing for too long, and was ended."},
+	{CauseScan, lazy(`^(?:.*: )?the text (?:tells the agent|sends secrets|reads a file of|deletes the system|opens a way|stops or restarts|holds characters)`), "The prompt holds something that no job may"},
+	{CauseRate, lazy(`(?i)(?:^|[\s("'\[=])429(?:$|[\s)"'\],;:]|\.(?:\s|$))|\brate[_ -]?limit|\btoo many requests\b`), "The model's provider has had too many requests (429)."},
+	{CauseAuth, lazy(`(?i)(?:^|[\s("'\[=])40[13](?:$|[\s)"'\],;:]|\.(?:\s|$))|\bunauthori[sz]ed\b|\b(?:invalid|incorrect|missing) api[_ -]?key\b|: auth\b`), "The model's provider refuses the key."},
+	{CauseUnreachable, lazy(`(?i)\bno such host\b|\bconnection refused\b|\bnetwork is (?:unreachable|down)\b|\bno route to host\b|\bhost is (?:unreachable|down)\b|\bname resolution\b|` +
 		`\bserver misbehaving\b|\bdial (?:tcp|udp)\b|\btls handshake timeout\b`), "The model's provider could not be reached."},
 }
 
 // CauseOf tells why a run failed from the text of its error.
 func CauseOf(text string) Cause {
 	for _, rule := range causeRules {
-		if rule.text.MatchString(text) {
+		if rule.text().MatchString(text) {
 			return rule.cause
 		}
 	}
@@ -79,22 +86,22 @@ func FailureLine(text string) string {
 
 // The parts of an error that differ from one time to the next, and what stands for them in its signature.
 var signatureFolds = []struct {
-	part *regexp.Regexp
+	part func() *regexp.Regexp
 	as   string
 }{
-	{regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}(?:[tT_ ]\d{2}[:-]\d{2}(?:[:-]\d{2}(?:[.,]\d+)?)?)?(?:\s?(?:[zZ]\b|[+-]\d{2}:?\d{2}\b))?`), "<time>"},
-	{regexp.MustCompile(`\b\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\b`), "<time>"},
-	{regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^\s"'<>)]+`), "<url>"},
-	{regexp.MustCompile(`(?:^|[\s"'(=:\[])(?:~|\.{1,2})?(?:/[^\s"'():,;/]+)+/?`), " <path>"},
-	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "<id>"},
-	{regexp.MustCompile(`\b\d+(?:[.,:]\d+)+|\b\d+\b`), "<n>"},
-	{regexp.MustCompile(`\b[0-9a-f]*(?:[0-9][a-f]|[a-f][0-9])[0-9a-f]{4,}\b`), "<id>"},
-	{regexp.MustCompile(`\b\w*[a-z_]\w*\d\w*\d\w*\d\w*\d\w*\b`), "<id>"},
-	{regexp.MustCompile(`\d+(?:\.\d+)?`), "<n>"},
+	{lazy(`\b\d{4}-\d{2}-\d{2}(?:[tT_ ]\d{2}[:-]\d{2}(?:[:-]\d{2}(?:[.,]\d+)?)?)?(?:\s?(?:[zZ]\b|[+-]\d{2}:?\d{2}\b))?`), "<time>"},
+	{lazy(`\b\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\b`), "<time>"},
+	{lazy(`[a-z][a-z0-9+.-]*://[^\s"'<>)]+`), "<url>"},
+	{lazy(`(?:^|[\s"'(=:\[])(?:~|\.{1,2})?(?:/[^\s"'():,;/]+)+/?`), " <path>"},
+	{lazy(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "<id>"},
+	{lazy(`\b\d+(?:[.,:]\d+)+|\b\d+\b`), "<n>"},
+	{lazy(`\b[0-9a-f]*(?:[0-9][a-f]|[a-f][0-9])[0-9a-f]{4,}\b`), "<id>"},
+	{lazy(`\b\w*[a-z_]\w*\d\w*\d\w*\d\w*\d\w*\b`), "<id>"},
+	{lazy(`\d+(?:\.\d+)?`), "<n>"},
 }
 
 // httpStatus are the numbers that say what the error is, and are kept.
-var httpStatus = regexp.MustCompile(`(?i)\b(http|status|status code|exit code|exit status|code)[ :=]*(\d{1,3})\b`)
+var httpStatus = lazy(`(?i)\b(http|status|status code|exit code|exit status|code)[ :=]*(\d{1,3})\b`)
 
 // statusWords stand for the digits of a status while numbers are folded.
 var statusWords = strings.NewReplacer("0", "\x10", "1", "\x11", "2", "\x12", "3", "\x13", "4", "\x14", "5", "\x15", "6", "\x16", "7", "\x17", "8", "\x18", "9", "\x19")
@@ -110,9 +117,9 @@ func Signature(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "")))
-	text = httpStatus.ReplaceAllStringFunc(text, statusWords.Replace)
+	text = httpStatus().ReplaceAllStringFunc(text, statusWords.Replace)
 	for _, fold := range signatureFolds {
-		text = fold.part.ReplaceAllString(text, fold.as)
+		text = fold.part().ReplaceAllString(text, fold.as)
 	}
 	return Plain(statusDigits.Replace(text), maxFailureLine)
 }

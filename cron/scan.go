@@ -2,7 +2,6 @@ package cron
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -67,17 +66,17 @@ func scan(text string, want func(scanRule) bool) error {
 }
 
 var (
-	continuedLine = regexp.MustCompile(`\\\r?\n`)
-	blankRun      = regexp.MustCompile(`[ \t\r\f\v\x{a0}]+`)
+	continuedLine = lazy(`\\\r?\n`)
+	blankRun      = lazy(`[ \t\r\f\v\x{a0}]+`)
 	// envSamples are files that are made to be shown.
-	envSamples = regexp.MustCompile(`(?i)\.env\.(?:example|sample|template|dist)\b`)
+	envSamples = lazy(`(?i)\.env\.(?:example|sample|template|dist)\b`)
 )
 
 // plainShell makes one line of what a shell reads as one, with single blanks.
 func plainShell(text string) string {
-	text = continuedLine.ReplaceAllString(text, " ")
-	text = blankRun.ReplaceAllString(text, " ")
-	return envSamples.ReplaceAllString(text, "sample")
+	text = continuedLine().ReplaceAllString(text, " ")
+	text = blankRun().ReplaceAllString(text, " ")
+	return envSamples().ReplaceAllString(text, "sample")
 }
 
 // scanRule is one thing to look for. find returns the words, "" for none.
@@ -87,8 +86,8 @@ type scanRule struct {
 }
 
 func words(kind ScanKind, pattern string) scanRule {
-	re := regexp.MustCompile(pattern)
-	return scanRule{kind, re.FindString}
+	re := lazy(pattern)
+	return scanRule{kind, func(text string) string { return re().FindString(text) }}
 }
 
 const (
@@ -133,14 +132,14 @@ var scanRules = []scanRule{
 	words(ScanLifecycle, `(?i)\b(?:starte?|stoppe?|beende) (?:das |den )?(?:herald|herald-?gateway|gateway)\b(?: neu\b| ?[.,!]| ?$)`),
 }
 
-var removal = regexp.MustCompile(`\brm ([^\n;&|]*)`)
+var removal = lazy(`\brm ([^\n;&|]*)`)
 
 // rootPaths are operands that mean everything, or all of one of its parts, without what may stand behind them.
-var rootPaths = regexp.MustCompile(`^(?:|/|~|\$HOME|\$\{HOME\}|/(?:bin|boot|dev|etc|home|lib|lib64|opt|proc|root|sbin|srv|sys|usr|var|Users|System|Library))$`)
+var rootPaths = lazy(`^(?:|/|~|\$HOME|\$\{HOME\}|/(?:bin|boot|dev|etc|home|lib|lib64|opt|proc|root|sbin|srv|sys|usr|var|Users|System|Library))$`)
 
 // findRootDelete finds a recursive rm of the root, a top folder of it, or a home.
 func findRootDelete(text string) string {
-	for _, m := range removal.FindAllStringSubmatch(text, -1) {
+	for _, m := range removal().FindAllStringSubmatch(text, -1) {
 		recursive, root := false, false
 		for _, arg := range strings.Fields(m[1]) {
 			arg = strings.Trim(arg, "\"'`.,)")
@@ -150,7 +149,7 @@ func findRootDelete(text string) string {
 			case strings.HasPrefix(arg, "-"):
 				recursive = recursive || strings.ContainsAny(arg, "rR")
 			case strings.HasPrefix(arg, "/"), strings.HasPrefix(arg, "~"), strings.HasPrefix(arg, "$"):
-				root = root || rootPaths.MatchString(strings.TrimRight(arg, "/*."))
+				root = root || rootPaths().MatchString(strings.TrimRight(arg, "/*."))
 			}
 		}
 		if recursive && root {
