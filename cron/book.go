@@ -49,6 +49,9 @@ func NewBook(o BookOptions) *Book {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Check == nil {
+		o.Check = func(context.Context, Task) error { return nil }
+	}
 	if o.Changed == nil {
 		o.Changed = func() {}
 	}
@@ -103,26 +106,17 @@ func (b *Book) Create(ctx context.Context, c Change, by By) (Job, error) {
 	if err := j.seal(t); err != nil {
 		return Job{}, err
 	}
-	if b.o.Check != nil {
-		if err := b.o.Check(ctx, t); err != nil {
-			return Job{}, err
-		}
+	if err := b.o.Check(ctx, t); err != nil {
+		return Job{}, err
 	}
 	if j.Name == "" {
 		j.Name = TitleOf(t)
 	}
-	if err := j.Replan(now, zone); err != nil {
+	if err := j.begin(now, zone); err != nil {
 		return Job{}, err
 	}
-	if j.Done != "" {
-		return Job{}, wrong("schedule", j.Plan.Schedule.Display, "it would never run: %s", j.Done)
-	}
-	row, err := j.Row()
-	if err != nil {
-		return Job{}, err
-	}
-	err = b.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
-		if err := tx.PutJob(row); err != nil {
+	err := b.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
+		if err := j.put(tx); err != nil {
 			return fmt.Errorf("keep the job: %w", err)
 		}
 		if by.With == nil {
@@ -135,6 +129,17 @@ func (b *Book) Create(ctx context.Context, c Change, by By) (Job, error) {
 	}
 	b.o.Changed()
 	return j, nil
+}
+
+// begin gives a new job its first slot, or the error of one that would never run.
+func (j *Job) begin(now time.Time, zone *time.Location) error {
+	if err := j.Replan(now, zone); err != nil {
+		return err
+	}
+	if j.Done != "" {
+		return wrong("schedule", j.Plan.Schedule.Display, "it would never run: %s", j.Done)
+	}
+	return nil
 }
 
 // seal checks a task and puts it into the job.
@@ -167,10 +172,8 @@ func (b *Book) Update(ctx context.Context, id JobID, c Change) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	if b.o.Check != nil {
-		if err := b.o.Check(ctx, t); err != nil {
-			return Job{}, err
-		}
+	if err := b.o.Check(ctx, t); err != nil {
+		return Job{}, err
 	}
 	return b.change(ctx, id, true, func(j *Job) error { // anew: it may have run meanwhile
 		_, err := b.amend(j, c)
@@ -260,11 +263,7 @@ func (b *Book) change(ctx context.Context, id JobID, planned bool, fn func(j *Jo
 			return err
 		}
 		j.Updated = b.o.Now().UTC()
-		row, err := j.Row()
-		if err != nil {
-			return err
-		}
-		return tx.PutJob(row)
+		return j.put(tx)
 	})
 	if err != nil {
 		return Job{}, err
@@ -311,7 +310,6 @@ func (b *Book) Get(ctx context.Context, id JobID) (j Job, err error) {
 
 // Find returns the job of an id or, in any case, of a name. The errors are *MissingError, *AmbiguousError, and those of the store.
 func (b *Book) Find(ctx context.Context, ref string) (Job, error) {
-	ref = strings.TrimSpace(ref)
 	list, err := b.List(ctx)
 	if err != nil {
 		return Job{}, err

@@ -134,6 +134,15 @@ func (j *Job) Row() (sessions.Job, error) {
 	return sessions.Job{ID: j.ID, Name: j.Name, Source: j.Source, Spec: spec, Progress: progress, Next: j.Next, Created: j.Created, Updated: j.Updated}, nil
 }
 
+// put keeps the job as it is.
+func (j *Job) put(tx sessions.Tx) error {
+	row, err := j.Row()
+	if err != nil {
+		return err
+	}
+	return tx.PutJob(row)
+}
+
 // Amend changes what has become of a stored job, in the caller's transaction; fn reports whether anything did. A job that
 // can't be read is left alone: the scheduler puts it aside, with its reason. ErrNotFound when there is none.
 func Amend(tx sessions.Tx, id JobID, fn func(j *Job) bool) error {
@@ -145,10 +154,7 @@ func Amend(tx sessions.Tx, id JobID, fn func(j *Job) bool) error {
 	if err != nil || !fn(&job) {
 		return nil
 	}
-	if row, err = job.Row(); err != nil {
-		return err
-	}
-	return tx.PutJob(row)
+	return job.put(tx)
 }
 
 // FromRow reads a stored job. What of it can be read is in the Job also when there is an error.

@@ -146,23 +146,15 @@ func (b *Book) define(ctx context.Context, source string, v *version) error {
 	if err := j.seal(t); err != nil {
 		return err
 	}
-	if b.o.Check != nil {
-		if err := b.o.Check(ctx, t); err != nil {
-			return err
-		}
+	if err := b.o.Check(ctx, t); err != nil {
+		return err
 	}
 	j.Plan.Given = &v.given
 	v.job = j
 	if v.same {
 		return nil
 	}
-	if err := j.Replan(now, zone); err != nil {
-		return err
-	}
-	if j.Done != "" {
-		return wrong("schedule", j.Plan.Schedule.Display, "it would never run: %s", j.Done)
-	}
-	return nil
+	return j.begin(now, zone)
 }
 
 // supersede writes a version in the place of what the store has of the job by now.
@@ -178,11 +170,7 @@ func (b *Book) supersede(tx sessions.Tx, v version) error {
 	if err != nil {
 		return err
 	}
-	row, err := j.Row()
-	if err != nil {
-		return err
-	}
-	return tx.PutJob(row)
+	return j.put(tx)
 }
 
 // follow takes over what stays of an older version of the job.

@@ -306,11 +306,7 @@ func free(tx sessions.Tx, id JobID) error {
 
 func (s *Scheduler) put(tx sessions.Tx, job *Job) error {
 	job.Updated = s.o.Now().UTC()
-	row, err := job.Row()
-	if err != nil {
-		return err
-	}
-	return tx.PutJob(row)
+	return job.put(tx)
 }
 
 // Look gives every due slot to its work and returns when the next one is due; zero when nothing is planned.
@@ -447,13 +443,13 @@ func (s *Scheduler) claim(tx sessions.Tx, id JobID, run sessions.Run, lot lot, n
 	}
 	if job.retrying() {
 		job.Next, job.Retry.At = job.Retry.After, time.Time{}
-		if run.State.Ended() && run.State != "" {
+		if run.State.Ended() {
 			job.Retry = nil
 		}
 	} else {
 		job.Next, job.Done = job.after(lot.last, now, zone)
 	}
-	if run.State.Ended() && run.State != "" {
+	if run.State.Ended() {
 		job.LastEnd, job.LastSlot, job.LastReason = run.State, run.Slot, run.Reason
 	}
 	return run, s.put(tx, &job)

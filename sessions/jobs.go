@@ -37,8 +37,8 @@ const (
 	RunSkipped RunState = "skipped" // it was left out on purpose
 )
 
-// Ended reports whether the state is an end.
-func (s RunState) Ended() bool { return s != RunClaimed }
+// Ended reports whether the state is an end. The empty state of a run that is not claimed yet is none.
+func (s RunState) Ended() bool { return s != RunClaimed && s != "" }
 
 // RunKind is why a slot ran when it did.
 type RunKind string
