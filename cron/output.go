@@ -63,11 +63,14 @@ const (
 
 // PathComponent reports why a text can't be the name of one file or folder: it is empty, or it leads elsewhere.
 func PathComponent(name string) error {
-	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") || filepath.IsAbs(name) || !filepath.IsLocal(name) {
+	if name == "." || strings.ContainsAny(name, "/\\\x00") || !filepath.IsLocal(name) {
 		return fmt.Errorf("%q can't be the name of a file", name)
 	}
 	return nil
 }
+
+// Dir is the folder of a job's output files, whether it is there or not. The id must be that of a job.
+func (o Outputs) Dir(id JobID) string { return filepath.Join(o.Home, "cron", "output", string(id)) }
 
 // makeDir makes a job's folder, but never the home.
 func (o Outputs) makeDir(id JobID) (string, error) {
@@ -167,7 +170,7 @@ func (o Outputs) trim(dir string) {
 		return
 	}
 	if o.Keep > 0 && len(names) > o.Keep {
-		newest := newestOf(dir, names)
+		newest, _ := newestOf(dir, names)
 		for _, name := range names[:len(names)-o.Keep] {
 			if name != newest {
 				_ = os.Remove(filepath.Join(dir, name))
@@ -205,23 +208,23 @@ func (o Outputs) Newest(id JobID) (text string, ok bool, err error) {
 	if !ValidJobID(string(id)) {
 		return "", false, fmt.Errorf("%w: %q", ErrBadJob, id)
 	}
-	dir := filepath.Join(o.Home, "cron", "output", string(id))
+	dir := o.Dir(id)
 	names, err := outputNames(dir)
 	if err != nil {
 		return "", false, nil
 	}
-	text, ok = readOutput(filepath.Join(dir, newestOf(dir, names)))
-	return text, ok, nil
+	name, text := newestOf(dir, names)
+	return text, name != "", nil
 }
 
-// newestOf returns the newest of a folder's files that says something; "" for none.
-func newestOf(dir string, names []string) string {
+// newestOf returns the newest of a folder's files that says something, and what it says; empty for none.
+func newestOf(dir string, names []string) (name, text string) {
 	for _, name := range slices.Backward(names) {
-		if _, ok := readOutput(filepath.Join(dir, name)); ok {
-			return name
+		if text, ok := readOutput(filepath.Join(dir, name)); ok {
+			return name, text
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // ErrBadJob is a job id that has not the form of one: it is never used as the name of a folder.

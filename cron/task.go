@@ -2,6 +2,7 @@ package cron
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -85,7 +86,10 @@ func (t Task) Empty() bool {
 }
 
 // Monitored reports whether a run depends on something that is watched.
-func (t Task) Monitored() bool { return t.MonitorScript != "" || t.MonitorURL != "" }
+func (t Task) Monitored() bool { return t.Monitor() != "" }
+
+// Monitor is what a run looks at, as its author wrote it: a URL or a script; "" for nothing.
+func (t Task) Monitor() string { return cmp.Or(t.MonitorURL, t.MonitorScript) }
 
 // Continues reports whether the job reads its own newest output.
 func (t Task) Continues() bool { return slices.Contains(t.ContextFrom, Self) }

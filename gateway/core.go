@@ -335,11 +335,7 @@ func (g *Gateway) noticeRow(at platforms.Address, markdown string) *sessions.Out
 
 // rows renders Markdown for a place, one row per chunk, at least one.
 func (g *Gateway) rows(kind sessions.OutboxKind, at platforms.Address, markdown string) []*sessions.OutboxRow {
-	traits := platforms.TextTraits{Dialect: platforms.Plain}
-	if adapter, ok := g.accounts.Adapter(at.AccountOf()); ok {
-		traits = adapter.Traits().Text
-	}
-	chunks := format.Render(g.opt.Redactor.String(markdown), traits)
+	chunks := format.Render(g.opt.Redactor.String(markdown), g.traits(at).Text)
 	if len(chunks) == 0 {
 		chunks = []platforms.Text{{Body: markdown, Plain: markdown, Markdown: markdown}}
 	}

@@ -31,7 +31,7 @@ func (g *Gateway) newJobs() *jobs.Jobs {
 	return jobs.New(jobs.Options{
 		Scripts: scripts, Watcher: &jobs.Watcher{Fetch: func() fetch.Options { return g.downloads("") }, Scripts: scripts, Redact: g.opt.Redactor.String},
 		Store: g.store, Router: waker{g}, Account: platforms.AccountID(cmp.Or(g.opt.Profile, config.DefaultProfile)),
-		Key: func(at platforms.Address) sessions.Key { return g.runKey(at) }, KeyOptions: g.keyOptions, Describe: g.describe,
+		Key: g.runKey, KeyOptions: g.keyOptions, Describe: g.describe,
 		Places: jobPlaces{g}, Config: g.jobsConfig, Zone: g.zone, Texts: jobTexts{g.texts},
 		Render: func(at platforms.Address, markdown string) []platforms.Text {
 			return format.Render(markdown, g.traits(at).Text)
@@ -98,6 +98,7 @@ func (g *Gateway) describe(ctx context.Context, at platforms.Address) (platforms
 	return describer.Describe(ctx, at)
 }
 
+// traits are those of the adapter of a place; plain text where there is none.
 func (g *Gateway) traits(at platforms.Address) platforms.Traits {
 	if adapter, ok := g.accounts.Adapter(at.AccountOf()); ok {
 		return adapter.Traits()

@@ -150,7 +150,7 @@ var toolEnds = map[sessions.RunState]string{sessions.RunRan: "ok", sessions.RunF
 
 func (t cronTool) one(l JobLine) cronjob.Job {
 	zone := t.views.Zone()
-	out := cronjob.Job{ID: string(l.ID), Name: l.Name, Prompt: l.Task.Prompt, Skills: l.Task.Skills, Script: l.Task.Script, NoAgent: l.Task.NoAgent, Monitor: monitorOf(l.Task),
+	out := cronjob.Job{ID: string(l.ID), Name: l.Name, Prompt: l.Task.Prompt, Skills: l.Task.Skills, Script: l.Task.Script, NoAgent: l.Task.NoAgent, Monitor: l.Task.Monitor(),
 		Schedule: l.Schedule, InWords: l.InWords, Repeat: l.Repeat, Deliver: l.Task.Deliver, FailDeliver: l.Task.FailureDeliver, Attach: l.Task.Attach,
 		ContextFrom: l.Task.ContextFrom, Toolsets: l.Task.Toolsets, Workdir: l.Task.Workdir, State: toolStates[l.State],
 		NextInWords: command.NextWords(t.printer, l.Next, zone), LocalOnly: localOnly(l.Task), Ended: l.State == jobs.StateDone}

@@ -52,11 +52,3 @@ func localOnly(t cron.Task) bool {
 	tokens, err := cron.ParseDeliver(t.Deliver)
 	return err == nil && !slices.ContainsFunc(tokens, func(token cron.Token) bool { return token.Word != cron.DeliverLocal })
 }
-
-// monitorOf is what a job watches, as its author wrote it.
-func monitorOf(t cron.Task) string {
-	if t.MonitorURL != "" {
-		return t.MonitorURL
-	}
-	return t.MonitorScript
-}

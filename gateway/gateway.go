@@ -146,9 +146,7 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	if g.directory, err = newDirectory(ctx, g); err != nil {
 		return nil, err
 	}
-	if err := g.buildCore(); err != nil {
-		return nil, err
-	}
+	g.buildCore()
 	g.accounts.sink = g.router
 	return g, g.mount()
 }
@@ -185,7 +183,7 @@ func (g *Gateway) listen() error {
 }
 
 // buildCore wires delivery, turns, commands and the router.
-func (g *Gateway) buildCore() (err error) {
+func (g *Gateway) buildCore() {
 	g.worker = delivery.New(delivery.Options{Store: g.store, Adapters: g.accounts, Texts: g.texts, Observer: g.metrics, Log: g.log, Now: g.now,
 		FreshFinal: func() time.Duration { return g.cfg().Streaming.FreshFinal }, Settled: g.settled})
 	g.jobs = g.newJobs()
@@ -233,7 +231,6 @@ func (g *Gateway) buildCore() (err error) {
 		MaxText:   func() int64 { return int64(g.cfg().Gateway.MaxMessage) },
 		Stranger:  g.stranger, QueueMax: g.cfg().Gateway.MaxPending, Log: g.log, Now: g.now,
 	})
-	return nil
 }
 
 // checkpointGrace is how long a stop waits for a rollback that is changing files.

@@ -175,13 +175,9 @@ func (g *Gateway) compose(at platforms.Address, args SendArgs) (text string, row
 	for _, path := range args.Files {
 		text += "\nMEDIA:\"" + strings.ReplaceAll(path, "\"", "") + "\""
 	}
-	traits := platforms.Traits{}
-	if adapter, ok := g.accounts.Adapter(at.AccountOf()); ok {
-		traits = adapter.Traits()
-	}
 	media := g.chatSettings().Media
 	media.Resolve = nil // whoever asks for it names files of this machine
-	text, files, refused := media.Attach(context.Background(), "", text, at.Platform, traits, g.now())
+	text, files, refused := media.Attach(context.Background(), "", text, at.Platform, g.traits(at), g.now())
 	if text = strings.TrimSpace(text); text != "" {
 		rows = g.rows(sessions.OutSend, at, text)
 	}

@@ -56,6 +56,12 @@ var (
 	ErrClosed = errors.New("the store is closed")
 )
 
+// Unwritable reports whether an error means that nothing can be written now, whatever it is: the disk is full, the store is
+// read-only or damaged. What failed so is tried again, for it is not at fault.
+func Unwritable(err error) bool {
+	return errors.Is(err, ErrFull) || errors.Is(err, ErrReadOnly) || errors.Is(err, ErrCorrupt)
+}
+
 // Store is one profile's durable state.
 type Store interface {
 	// Update runs fn in a transaction and returns after it is on disk. Updates that wait together share

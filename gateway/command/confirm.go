@@ -58,18 +58,26 @@ func (q *Request) sure() (words []string, sure bool) {
 	return words, q.confirmed
 }
 
-// mustConfirm reports whether the person is asked first: the setting is on, they have not said that they want no such
-// question, and there is something to lose. When that can't be read, they are asked.
-func (q *Request) mustConfirm(ctx context.Context) bool {
+// asksFirst reports whether the person confirms the command before it does its work: the setting is on, and they have not
+// said that they want no such question. When that can't be read, they are asked.
+func (q *Request) asksFirst(ctx context.Context) bool {
 	if q.Services.Confirm == nil || !q.Services.Confirm() {
+		return false
+	}
+	err := q.Store.View(ctx, func(v sessions.View) error {
+		_, err := v.Value(spaceSure, q.sureName(q.spec.Name))
+		return err
+	})
+	return err != nil
+}
+
+// mustConfirm is asksFirst for a command that empties the conversation: where there is nothing to lose, nobody is asked.
+func (q *Request) mustConfirm(ctx context.Context) bool {
+	if !q.asksFirst(ctx) {
 		return false
 	}
 	ask := true
 	err := q.Store.View(ctx, func(v sessions.View) error {
-		if _, err := v.Value(spaceSure, q.sureName(q.spec.Name)); err == nil {
-			ask = false
-			return nil
-		}
 		s, _, err := q.session(v)
 		if errors.Is(err, sessions.ErrNotFound) || err == nil && s.Messages == 0 {
 			ask = false

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"herald/cron"
+	"herald/gateway/delivery"
 	"herald/gateway/jobs"
 	"herald/gateway/router"
 	"herald/locales"
@@ -256,19 +257,6 @@ func meant(text string, confirmed bool) (rest string, sure bool) {
 	return text, confirmed
 }
 
-// asksFirst reports whether a job is made only after a confirmation: the setting is on, and the person has not said that
-// they want no such question. When that can't be read, they are asked.
-func (c *cronRequest) asksFirst(ctx context.Context) bool {
-	if c.Confirm == nil || !c.Confirm() {
-		return false
-	}
-	err := c.Store.View(ctx, func(v sessions.View) error {
-		_, err := v.Value(spaceSure, c.sureName(c.spec.Name))
-		return err
-	})
-	return err != nil
-}
-
 // askAdd shows what the job would be. What is confirmed is what was shown: of "in 20 minutes" the time that it meant.
 func (c *cronRequest) askAdd(ctx context.Context, s cron.Schedule, p phrase) error {
 	if err := (cron.Task{Prompt: p.prompt}).Validate(); err != nil {
@@ -379,7 +367,7 @@ func (c *cronRequest) went(r jobs.Result) string {
 		said = "; " + c.t("command.cron.silent")
 	}
 	for _, d := range r.Deliveries {
-		place := locales.Str("place", format.Code(jobs.PlaceText(d.Address)))
+		place := locales.Str("place", format.Code(delivery.TargetOf(d.Address, false)))
 		switch d.State {
 		case sessions.OutSent:
 			said += "; " + c.t("command.cron.sent", place)

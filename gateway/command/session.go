@@ -116,16 +116,20 @@ func runSessions(ctx context.Context, q *Request) error {
 
 // firstWords is what an untitled session is called in lists: the first words of a person, else of what was delivered there.
 func firstWords(v sessions.View, id sessions.ID) string {
-	rows, err := v.Transcript(id, true, 0, 5)
 	title := string(id)
-	for i := len(rows) - 1; i >= 0 && err == nil; i-- {
-		row := rows[i]
-		if row.Role != sessions.User || strings.TrimSpace(row.Content) == "" {
+	rows, err := v.Transcript(id, true, 0, 5)
+	if err != nil {
+		return title
+	}
+	for _, row := range rows {
+		words := strings.Join(strings.Fields(row.Content), " ")
+		if row.Role != sessions.User || words == "" {
 			continue
 		}
-		if row.Kind != sessions.KindMirror || title == string(id) {
-			title = strings.Join(strings.Fields(row.Content), " ")
+		if row.Kind != sessions.KindMirror {
+			return words
 		}
+		title = words
 	}
 	return title
 }

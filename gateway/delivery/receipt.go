@@ -66,7 +66,7 @@ func (w *Worker) settled(tx sessions.Tx, row sessions.OutboxRow, thread platform
 	switch {
 	case err == nil:
 		return follow, nil
-	case errors.Is(err, sessions.ErrFull), errors.Is(err, sessions.ErrReadOnly), errors.Is(err, sessions.ErrCorrupt):
+	case sessions.Unwritable(err):
 		return nil, err // try again with it
 	}
 	w.opt.Log.Error().Err(err).Int64("outbox", int64(row.ID)).Str("lane", row.Lane).Str("state", string(row.State)).

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"herald/cron"
+	"herald/gateway/delivery"
 	"herald/gateway/model"
 	"herald/gateway/turn"
-	"herald/platforms"
 	"herald/sessions"
 )
 
@@ -188,7 +188,7 @@ func (j *Jobs) conclude(tx sessions.Tx, f finish, run sessions.Run, result *Resu
 	if err != nil {
 		return nil, err
 	}
-	if run.State.Ended() && run.State != "" { // claimed with its end
+	if run.State.Ended() { // claimed with its end
 		err = tx.SetRunResult(run.ID, data)
 	} else {
 		err = j.scheduler.EndIn(tx, run.ID, f.state, f.reason, data)
@@ -249,16 +249,7 @@ func (j *Jobs) keep(f finish, result Result) (string, error) {
 		out.Status = cron.OutputSilent
 	}
 	for _, d := range result.Deliveries {
-		out.Sent = append(out.Sent, PlaceText(d.Address))
+		out.Sent = append(out.Sent, delivery.TargetOf(d.Address, false))
 	}
 	return cron.Outputs{Home: j.o.Home, Keep: j.o.Config().Keep}.Write(out)
-}
-
-// PlaceText is an address as a delivery target: platform:chat, with the thread behind it where it has one.
-func PlaceText(at platforms.Address) string {
-	text := string(at.Platform) + ":" + string(at.Chat)
-	if at.Thread != "" {
-		text += ":" + string(at.Thread)
-	}
-	return text
 }

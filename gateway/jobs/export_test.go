@@ -1,6 +1,9 @@
 package jobs
 
-import "herald/cron"
+import (
+	"herald/cron"
+	"herald/sessions"
+)
 
 // ReadProvided is readProvided: what is wrong with a file, and how many jobs are in it.
 func ReadProvided(name string, data []byte) (problems []string, jobs int) {
@@ -9,6 +12,6 @@ func ReadProvided(name string, data []byte) (problems []string, jobs int) {
 }
 
 // Acknowledged is acknowledged.
-func Acknowledged(v values, job cron.JobID, reason string) (bool, error) {
+func Acknowledged(v sessions.View, job cron.JobID, reason string) (bool, error) {
 	return acknowledged(v, job, reason)
 }

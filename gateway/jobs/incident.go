@@ -70,7 +70,11 @@ func incidents(s sessions.View, resolved bool) ([]Incident, error) {
 		return nil, err
 	}
 	jobs := map[cron.JobID]since{}
-	found := map[string]*Incident{}
+	type key struct {
+		id   string
+		over bool
+	}
+	found := map[key]*Incident{}
 	for _, run := range failed { // the newest first
 		job, known := jobs[run.Job]
 		if !known {
@@ -85,14 +89,14 @@ func incidents(s sessions.View, resolved bool) ([]Incident, error) {
 		}
 		signature := cron.Signature(run.Reason)
 		id := incidentID(run.Job, signature)
-		key := id + state(over)
-		i := found[key]
+		k := key{id, over}
+		i := found[k]
 		if i == nil {
 			i = &Incident{ID: id, Job: run.Job, Name: job.name, Signature: signature, Line: cron.FailureLine(run.Reason), Last: run.Began, Resolved: over}
 			if i.Acked, err = ackedAt(s, run.Job, id); err != nil {
 				return nil, err
 			}
-			found[key] = i
+			found[k] = i
 		}
 		i.Count++
 		i.First = run.Began
@@ -116,13 +120,6 @@ func incidents(s sessions.View, resolved bool) ([]Incident, error) {
 	return out, nil
 }
 
-func state(resolved bool) string {
-	if resolved {
-		return "-"
-	}
-	return "+"
-}
-
 // since is a job's name and its newest run that went well.
 type since struct {
 	name    string
@@ -142,12 +139,7 @@ func sinceOf(s sessions.View, id cron.JobID) (since, error) {
 	return out, err
 }
 
-// values reads what is kept beside rows.
-type values interface {
-	Value(space, name string) (sessions.Value, error)
-}
-
-func ackedAt(v values, job cron.JobID, id string) (time.Time, error) {
+func ackedAt(v sessions.View, job cron.JobID, id string) (time.Time, error) {
 	val, err := v.Value(spaceIncident, ackName(job, id))
 	if errors.Is(err, sessions.ErrNotFound) {
 		return time.Time{}, nil
@@ -192,7 +184,7 @@ func (v Viewer) Ack(ctx context.Context, id string, back bool) (found Incident, 
 }
 
 // acknowledged reports whether a person wants to hear no more of a failure.
-func acknowledged(v values, job cron.JobID, reason string) (bool, error) {
+func acknowledged(v sessions.View, job cron.JobID, reason string) (bool, error) {
 	at, err := ackedAt(v, job, incidentID(job, cron.Signature(reason)))
 	return !at.IsZero(), err
 }

@@ -68,10 +68,7 @@ func (w *Watcher) Look(ctx context.Context, t cron.Task, was json.RawMessage) (S
 	if len(was) > 0 && json.Unmarshal(was, &old) != nil {
 		old = memory{}
 	}
-	what := t.MonitorURL
-	if what == "" {
-		what = t.MonitorScript
-	}
+	what := t.Monitor()
 	if old.What != what {
 		old = memory{}
 	}

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -157,7 +158,7 @@ func (p *Provision) Look(ctx context.Context) (again time.Duration, err error) {
 		return again, nil // nothing is taken away on a folder that can't be read
 	}
 	changed := len(p.gone) > 0
-	for _, name := range sorted(stamps) {
+	for _, name := range slices.Sorted(maps.Keys(stamps)) {
 		f := p.files[name]
 		if f == nil {
 			f = &watchedFile{ProvidedFile: ProvidedFile{Name: name, Since: now}, settles: now.Add(-p.o.Settle), next: stamps[name]}

@@ -163,15 +163,6 @@ func stampOf(info fs.FileInfo) string {
 	return fmt.Sprint(info.Size(), info.ModTime().UnixNano(), info.Mode(), owner, inode)
 }
 
-func sorted[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // unwrap takes the path off an error whose message names it anyway.
 func unwrap(err error) error {
 	var pe *fs.PathError

@@ -63,7 +63,7 @@ func (j *Jobs) continues(tx sessions.Tx, row sessions.OutboxRow, b Brief, thread
 	switch {
 	case err == nil:
 		return how, nil
-	case errors.Is(err, sessions.ErrFull), errors.Is(err, sessions.ErrReadOnly), errors.Is(err, sessions.ErrCorrupt):
+	case sessions.Unwritable(err):
 		return nil, err // the receipt can't be written either: it is tried again
 	}
 	j.o.Log.Warn().Err(err).Str("job", string(b.Job)).Int64("outbox", int64(row.ID)).Msg("cron: a brief that has arrived could not become part of its conversation; a reply to it is not understood")
@@ -136,7 +136,7 @@ func (j *Jobs) noteDelivery(tx sessions.Tx, row sessions.OutboxRow, b Brief, mor
 	if row.State == sessions.OutSent {
 		return nil
 	}
-	return j.undelivered(tx, b.Job, PlaceText(row.Message.Address)+": "+string(row.State)+": "+oneLine(j.o.Redact(row.Error)))
+	return j.undelivered(tx, b.Job, delivery.TargetOf(row.Message.Address, false)+": "+string(row.State)+": "+oneLine(j.o.Redact(row.Error)))
 }
 
 // worse reports whether a state is a worse end than another.

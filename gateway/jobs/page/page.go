@@ -192,7 +192,7 @@ func (p *Pages) output(r *http.Request) (*document, error) {
 
 // read returns an output file, at most maxOutput of it.
 func (p *Pages) read(id cron.JobID, file string) (text string, cut bool, err error) {
-	root, err := os.OpenRoot(filepath.Join(p.o.Home, "cron", "output", string(id)))
+	root, err := os.OpenRoot(cron.Outputs{Home: p.o.Home}.Dir(id))
 	if err != nil {
 		return "", false, missing(err)
 	}

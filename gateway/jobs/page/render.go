@@ -387,7 +387,7 @@ func (d *document) facts(j jobs.JobView) {
 	}
 	fact("Skills", strings.Join(t.Skills, ", "))
 	fact("Script", t.Script)
-	fact("Watches", t.MonitorScript+t.MonitorURL)
+	fact("Watches", t.Monitor())
 	fact("Reads the output of", strings.Join(t.ContextFrom, ", "))
 	fact("Output goes to", t.Deliver)
 	fact("Failures go to", t.FailureDeliver)
