@@ -46,24 +46,12 @@ type arguments struct {
 	All    bool   `json:"all"`
 	Reason string `json:"reason"`
 
-	Name           *string   `json:"name"`
-	Schedule       *string   `json:"schedule"`
-	Repeat         *int      `json:"repeat"`
-	Prompt         *string   `json:"prompt"`
-	Skill          *string   `json:"skill"`
-	Skills         *[]string `json:"skills"`
-	Script         *string   `json:"script"`
-	NoAgent        *bool     `json:"no_agent"`
-	Monitor        *string   `json:"monitor"`
-	ContextFrom    *[]string `json:"context_from"`
-	Continuity     *bool     `json:"continuity"`
-	Deliver        *targets  `json:"deliver"`
-	FailureDeliver *targets  `json:"failure_deliver"`
-	Attach         *bool     `json:"attach_to_session"`
-	Toolsets       *[]string `json:"enabled_toolsets"`
-	Workdir        *string   `json:"workdir"`
-	Paused         *bool     `json:"paused"`
-	PausedReason   *string   `json:"paused_reason"`
+	Change
+	// What a Change has as one text, the model may write as a list.
+	Deliver        *targets `json:"deliver"`
+	FailureDeliver *targets `json:"failure_deliver"`
+	// Skill stands for a list of one.
+	Skill *string `json:"skill"`
 }
 
 // targets are one text with commas between them, however they were written.
@@ -87,11 +75,8 @@ func (t *targets) UnmarshalJSON(data []byte) error {
 
 // change is what the arguments ask of a job.
 func (a arguments) change() Change {
-	c := Change{
-		Name: a.Name, Schedule: a.Schedule, Repeat: a.Repeat, Prompt: a.Prompt, Skills: a.Skills, Script: a.Script, NoAgent: a.NoAgent, Monitor: a.Monitor,
-		ContextFrom: a.ContextFrom, Continuity: a.Continuity, Deliver: (*string)(a.Deliver), FailureDeliver: (*string)(a.FailureDeliver), Attach: a.Attach,
-		Toolsets: a.Toolsets, Workdir: a.Workdir, Paused: a.Paused, PausedReason: a.PausedReason,
-	}
+	c := a.Change
+	c.Deliver, c.FailureDeliver = (*string)(a.Deliver), (*string)(a.FailureDeliver)
 	if c.Skills == nil && a.Skill != nil {
 		c.Skills = &[]string{*a.Skill}
 	}

@@ -56,23 +56,23 @@ type Job struct {
 
 // Change is what the model asks of a job. A nil field is left as it is; an empty text or list takes the value off.
 type Change struct {
-	Name           *string
-	Schedule       *string
-	Repeat         *int
-	Prompt         *string
-	Skills         *[]string
-	Script         *string
-	NoAgent        *bool
-	Monitor        *string
-	ContextFrom    *[]string
-	Continuity     *bool
-	Deliver        *string
-	FailureDeliver *string
-	Attach         *bool
-	Toolsets       *[]string
-	Workdir        *string
-	Paused         *bool
-	PausedReason   *string
+	Name           *string   `json:"name"`
+	Schedule       *string   `json:"schedule"`
+	Repeat         *int      `json:"repeat"`
+	Prompt         *string   `json:"prompt"`
+	Skills         *[]string `json:"skills"`
+	Script         *string   `json:"script"`
+	NoAgent        *bool     `json:"no_agent"`
+	Monitor        *string   `json:"monitor"`
+	ContextFrom    *[]string `json:"context_from"`
+	Continuity     *bool     `json:"continuity"`
+	Deliver        *string   `json:"deliver"`
+	FailureDeliver *string   `json:"failure_deliver"`
+	Attach         *bool     `json:"attach_to_session"`
+	Toolsets       *[]string `json:"enabled_toolsets"`
+	Workdir        *string   `json:"workdir"`
+	Paused         *bool     `json:"paused"`
+	PausedReason   *string   `json:"paused_reason"`
 }
 
 // ErrRunning is what Jobs.Run returns for a job whose last run still goes on.
