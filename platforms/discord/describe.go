@@ -16,12 +16,9 @@ func (a *Adapter) Describe(ctx context.Context, at platforms.Address) (platforms
 	if id == "" {
 		id = string(at.Chat)
 	}
-	p, ok := a.rooms.get(id)
-	if !ok {
-		var err error
-		if p, err = a.look(ctx, id); err != nil {
-			return platforms.Room{}, err
-		}
+	p, err := a.channelOf(ctx, id)
+	if err != nil {
+		return platforms.Room{}, err
 	}
 	e := a.envelope("", p)
 	return platforms.Room{Address: e.Address, Type: e.ChatType, Name: e.ChatName, Scope: e.Scope}, nil

@@ -213,12 +213,9 @@ func (c *catchUp) one(ctx context.Context, m *message) (bool, error) {
 	if m.Author == nil || m.Author.ID == a.me().id {
 		return false, nil
 	}
-	p, ok := a.rooms.get(m.ChannelID)
-	if !ok {
-		var err error
-		if p, err = a.look(ctx, m.ChannelID); err != nil {
-			return false, err
-		}
+	p, err := a.channelOf(ctx, m.ChannelID)
+	if err != nil {
+		return false, err
 	}
 	m.GuildID = p.guild // history leaves it out
 	v, err := a.judge(ctx, m, p)

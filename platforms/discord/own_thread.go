@@ -19,13 +19,10 @@ func (a *Adapter) OpenThread(ctx context.Context, out platforms.Outgoing, id pla
 	if out.Thread == "" || out.Address.Thread != "" || snowflake(string(id)) == 0 {
 		return ""
 	}
-	p, known := a.rooms.get(chat)
-	if !known {
-		var err error
-		if p, err = a.look(ctx, chat); err != nil {
-			a.s.Log.Warn().Err(err).Str("channel", chat).Msg("a thread could not be opened; the message stands alone")
-			return ""
-		}
+	p, err := a.channelOf(ctx, chat)
+	if err != nil {
+		a.s.Log.Warn().Err(err).Str("channel", chat).Msg("a thread could not be opened; the message stands alone")
+		return ""
 	}
 	switch {
 	case p.forum():
@@ -39,7 +36,6 @@ func (a *Adapter) OpenThread(ctx context.Context, out platforms.Outgoing, id pla
 	}
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
-	var err error
 	for range openTries {
 		if _, err = a.threads.make(ctx, chat, string(id), title); err == nil {
 			a.threads.join(ctx, string(id))

@@ -181,6 +181,14 @@ func (a *Adapter) placeFor(ctx context.Context, id, guild string) (place, error)
 	return p, err
 }
 
+// channelOf returns what is known of a channel, and asks Discord when nothing is.
+func (a *Adapter) channelOf(ctx context.Context, id string) (place, error) {
+	if p, ok := a.rooms.get(id); ok {
+		return p, nil
+	}
+	return a.look(ctx, id)
+}
+
 // look asks Discord for a channel and remembers it.
 func (a *Adapter) look(ctx context.Context, id string) (place, error) {
 	var c channel
@@ -207,10 +215,7 @@ func (a *Adapter) serverFor(ctx context.Context, id string) (server, error) {
 
 // uploadLimit returns how many bytes one file may have in a place, by the boosts of its guild.
 func (a *Adapter) uploadLimit(ctx context.Context, channel string) int64 {
-	p, ok := a.rooms.get(channel)
-	if !ok {
-		p, _ = a.look(ctx, channel)
-	}
+	p, _ := a.channelOf(ctx, channel)
 	if p.guild == "" {
 		return freeUpload
 	}

@@ -182,10 +182,7 @@ func (a *Adapter) inForum(at platforms.Address) bool {
 
 // askForum is inForum, and asks Discord where nothing is known.
 func (a *Adapter) askForum(ctx context.Context, at platforms.Address) bool {
-	p, ok := a.rooms.get(string(at.Chat))
-	if !ok {
-		p, _ = a.look(ctx, string(at.Chat))
-	}
+	p, _ := a.channelOf(ctx, string(at.Chat))
 	return p.forum()
 }
 

@@ -40,11 +40,9 @@ func forbidden(format string, args ...any) error {
 
 // Clean makes an error of a request through HTTP fit for people and logs, as Get's are: it names the host, and never the
 // URL nor what the server sent. ctx is the request's.
-func Clean(ctx context.Context, host string, err error) error { return clean(ctx, host, err) }
-
-// clean turns an error of net/http into one that names the host alone. *url.Error holds the whole URL, and what a
-// proxy or a resolver says may hold more.
-func clean(ctx context.Context, host string, err error) error {
+//
+// *url.Error holds the whole URL, and what a proxy or a resolver says may hold more.
+func Clean(ctx context.Context, host string, err error) error {
 	if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
 		err = cause
 	}

@@ -200,7 +200,7 @@ func (c *Client) Get(ctx context.Context, rawURL string, header http.Header, lim
 	host := req.URL.Hostname()
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return File{}, clean(ctx, host, err)
+		return File{}, Clean(ctx, host, err)
 	}
 	defer resp.Body.Close()
 	host = resp.Request.URL.Hostname()
@@ -223,7 +223,7 @@ func (c *Client) Get(ctx context.Context, rawURL string, header http.Header, lim
 	case dest.err != nil:
 		return File{}, dest.err
 	case err != nil:
-		return File{}, clean(ctx, host, err)
+		return File{}, Clean(ctx, host, err)
 	}
 	return f, nil
 }

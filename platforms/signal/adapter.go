@@ -41,6 +41,7 @@ type Adapter struct {
 var (
 	_ platforms.Adapter   = (*Adapter)(nil)
 	_ platforms.Fetcher   = (*Adapter)(nil)
+	_ platforms.Describer = (*Adapter)(nil)
 	_ platforms.Typist    = (*Adapter)(nil)
 	_ platforms.Reactor   = (*Adapter)(nil)
 	_ platforms.Directory = (*Adapter)(nil)

@@ -43,6 +43,7 @@ var (
 	_ platforms.Adapter   = (*Adapter)(nil)
 	_ platforms.Fetcher   = (*Adapter)(nil)
 	_ platforms.Deleter   = (*Adapter)(nil)
+	_ platforms.Describer = (*Adapter)(nil)
 	_ platforms.Typist    = (*Adapter)(nil)
 	_ platforms.Reactor   = (*Adapter)(nil)
 	_ platforms.Clicker   = (*Adapter)(nil)

@@ -47,6 +47,7 @@ var (
 	_ platforms.Handler       = (*Adapter)(nil)
 	_ platforms.Typist        = (*Adapter)(nil)
 	_ platforms.Deleter       = (*Adapter)(nil)
+	_ platforms.Describer     = (*Adapter)(nil)
 	_ platforms.Clicker       = (*Adapter)(nil)
 	_ platforms.CommandLister = (*Adapter)(nil)
 	_ platforms.Fetcher       = (*Adapter)(nil)

@@ -110,7 +110,7 @@ func TestRenderMarkdown_Golden(t *testing.T) {
 		t.Run(filepath.Base(src), func(t *testing.T) {
 			in, err := os.ReadFile(src)
 			require.NoError(t, err)
-			got := renderMarkdown(string(in))
+			got := RenderMarkdown(string(in))
 			requireSafe(t, got)
 			golden := strings.TrimSuffix(src, ".md") + ".html"
 			if *update {
@@ -125,10 +125,10 @@ func TestRenderMarkdown_Golden(t *testing.T) {
 
 func TestRenderMarkdown_HugeTextIsShownAsItIs(t *testing.T) {
 	start := time.Now()
-	got := renderMarkdown(strings.Repeat("> [x](y) **", 100_000))
+	got := RenderMarkdown(strings.Repeat("> [x](y) **", 100_000))
 	require.True(t, strings.HasPrefix(got, `<p class="plain">`))
 	require.Less(t, time.Since(start), 10*time.Second)
-	require.Contains(t, renderMarkdown("a\xffb"), "a\uFFFDb")
+	require.Contains(t, RenderMarkdown("a\xffb"), "a\uFFFDb")
 }
 
 func TestSafeLink(t *testing.T) {
@@ -172,7 +172,7 @@ func FuzzRenderMarkdown(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := renderMarkdown(s)
+		got := RenderMarkdown(s)
 		if !utf8.ValidString(got) {
 			t.Fatalf("not UTF-8: %q", got)
 		}

@@ -35,13 +35,10 @@ var markdown = sync.OnceValue(func() goldmark.Markdown {
 	)
 })
 
-// RenderMarkdown is how the page shows an answer, for other pages that show what an agent wrote: safe HTML.
-func RenderMarkdown(source string) string { return renderMarkdown(source) }
-
-// renderMarkdown turns GitHub-flavoured Markdown into HTML that is safe to put into the page: raw HTML
+// RenderMarkdown turns GitHub-flavoured Markdown into HTML that is safe to put into the page: raw HTML
 // shows as the text it is, links lead to http, https, mailto and tel only, and pictures from elsewhere
 // become links, so that reading an answer asks no other server for anything.
-func renderMarkdown(source string) (out string) {
+func RenderMarkdown(source string) (out string) {
 	defer func() {
 		if recover() != nil { // a bug of the parser costs the markup, not the message
 			out = renderPlain(source)

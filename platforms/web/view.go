@@ -119,7 +119,7 @@ func viewMessage(chat platforms.ChatID, seq int64, e entry) messageView {
 		Reply: e.Reply,
 	}
 	if e.From == fromAgent {
-		v.HTML = renderMarkdown(e.Text)
+		v.HTML = RenderMarkdown(e.Text)
 	}
 	for _, f := range e.Files {
 		v.Files = append(v.Files, fileView{
