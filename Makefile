@@ -8,7 +8,7 @@ RUNS     ?= 100
 SEED     ?= 1
 export CGO_ENABLED := 1
 
-.PHONY: build run test unit crash torture fuzz lint bench clean compiler browser oracles engine sshd
+.PHONY: build run test unit crash torture fuzz lint bench clean compiler browser oracles engine sshd python
 
 build: compiler ## bin/herald
 	go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/herald ./cmd/herald
@@ -16,7 +16,7 @@ build: compiler ## bin/herald
 run: build ## build and run with no configuration: the browser chat on loopback
 	bin/herald run
 
-test: compiler browser sshd oracles engine unit crash fuzz ## everything that CI runs beside lint
+test: compiler browser sshd python oracles engine unit crash fuzz ## everything that CI runs beside lint
 
 unit: ## all tests with the race detector
 	go test -race -tags $(TAGS) -timeout 15m ./...
@@ -58,6 +58,9 @@ sshd: ## a server for the tests of commands on another host; it runs only inside
 	@[ -x /usr/sbin/sshd ] || .ci/need openssh-server
 
 ORACLE := platforms/platformtest/oracle
+
+python: ## for the tests of jobs' scripts
+	@[ -x /usr/bin/python3 ] || .ci/need python3-minimal
 
 oracles: ## the clients that others wrote, for the tests of the fake servers
 	@command -v npm >/dev/null 2>&1 || .ci/need nodejs npm

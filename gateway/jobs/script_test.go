@@ -14,6 +14,7 @@ import (
 
 	"herald/cron"
 	"herald/gateway/jobs"
+	"herald/tools/needtest"
 )
 
 // scripts is a folder of scripts in a home of its own.
@@ -59,7 +60,7 @@ func TestScripts_Run(t *testing.T) {
 
 func TestScripts_Run_Python(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		t.Skip("python3 is not installed")
+		needtest.Lacking(t, "python3 is not installed")
 	}
 	s, dir := scripts(t, nil)
 	put(t, dir, "x", "#!/bin/bash\nprint('python', 1+1)\n")
