@@ -8,7 +8,11 @@ RUNS     ?= 100
 SEED     ?= 1
 export CGO_ENABLED := 1
 
-.PHONY: build run test unit crash torture fuzz lint bench clean compiler browser oracles engine sshd python
+.PHONY: help build run test quick unit crash torture fuzz lint generate bench clean compiler browser oracles engine sshd python
+.DEFAULT_GOAL := build
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1:/p' $(MAKEFILE_LIST) | awk -F: '{ printf "  make %-10s %s\n", $$1, substr($$0, length($$1) + 2) }'
 
 build: compiler ## bin/herald
 	go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/herald ./cmd/herald
@@ -17,6 +21,9 @@ run: build ## build and run with no configuration: the browser chat on loopback
 	bin/herald run
 
 test: compiler browser sshd python oracles engine unit crash fuzz ## everything that CI runs beside lint
+
+quick: compiler ## the tests that need no engine, no npm and no browser, without the race detector: under three minutes
+	go test -short -tags $(TAGS) -timeout 5m ./...
 
 unit: ## all tests with the race detector
 	go test -race -tags $(TAGS) -timeout 15m ./...
@@ -44,14 +51,17 @@ lint: compiler ## gofmt, vet, staticcheck, module checks, the dead-code gate
 	go mod tidy -diff
 	.ci/deadcode
 
+generate: ## the documents that are made from the code: docs/configuration.md
+	go test -tags $(TAGS) -count=1 ./gateway -run TestDocs -update
+
 bench: build ## start, idle, latency, load, sessions, crash and soak phases against the fakes; BENCH=-help shows what can be set
 	go build -tags $(TAGS) -o bin/heraldbench ./cmd/heraldbench
 	bin/heraldbench -cmd 'bin/herald run' $(BENCH)
 
-compiler:
+compiler: ## a C compiler, for SQLite
 	@command -v cc >/dev/null 2>&1 || .ci/need gcc libc6-dev
 
-browser:
+browser: ## Chromium, for the tests of the page
 	@command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || .ci/need chromium
 
 sshd: ## a server for the tests of commands on another host; it runs only inside of them
@@ -70,5 +80,5 @@ oracles: ## the clients that others wrote, for the tests of the fake servers
 engine: ## a Docker engine and the images of the sandbox tests
 	@.ci/engine
 
-clean:
+clean: ## remove what was built
 	rm -rf bin dist

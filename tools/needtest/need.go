@@ -15,3 +15,12 @@ func Lacking(t testing.TB, format string, args ...any) {
 	}
 	t.Skipf(format, args...)
 }
+
+// Heavy leaves a test out of a quick run (go test -short, which `make quick` uses) because it needs a server or a program that
+// takes long to install or to start, such as a container engine or a browser.
+func Heavy(t testing.TB, what string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out of a quick run: it needs " + what)
+	}
+}

@@ -4,12 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -43,9 +43,12 @@ type step struct {
 // where CI is set.
 func Start(t testing.TB, script string, env ...string) *Process {
 	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	dir := filepath.Dir(file)
-	node, err := exec.LookPath("node")
+	needtest.Heavy(t, "clients from npm")
+	dir, err := scripts()
+	var node string
+	if err == nil {
+		node, err = exec.LookPath("node")
+	}
 	if err == nil {
 		_, err = os.Stat(filepath.Join(dir, "node_modules"))
 	}
@@ -161,4 +164,22 @@ func (w *stderr) Write(b []byte) (int, error) {
 		w.said.Reset()
 	}
 	return w.said.Write(b)
+}
+
+// scripts returns the directory of the clients' scripts: below the module that the test runs in.
+func scripts() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(dir, "platforms", "platformtest", "oracle"), nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", errors.New("the test runs outside of the module")
+		}
+		dir = up
+	}
 }

@@ -47,6 +47,7 @@ func Find() (path string, ok bool) {
 // the test is skipped, and fails where the environment says CI=true.
 func Start(t testing.TB) *Browser {
 	t.Helper()
+	needtest.Heavy(t, "a browser")
 	path, ok := Find()
 	if !ok {
 		needtest.Lacking(t, "no Chromium in PATH: install the package chromium to run the browser tests")
