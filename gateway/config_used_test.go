@@ -20,7 +20,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const configPackage = "herald/gateway/config"
+// The packages whose structs are settings.
+const (
+	configPackage    = "herald/gateway/config"
+	platformsPackage = "herald/platforms"
+)
 
 // settingTypes carry settings from the configuration to the package that owns the behaviour: a value that is
 // handed over and read by nobody is as untrue as a key that nobody reads.
@@ -170,8 +174,8 @@ func (m *module) settings(t *testing.T) []string {
 				walk(at.Underlying())
 				return
 			}
-			name := at.Obj().Name()
-			if at.Obj().Pkg().Path() != configPackage || seen[name] || name == "Secret" || name == "Rate" {
+			name, home := at.Obj().Name(), at.Obj().Pkg().Path()
+			if home != configPackage && home != platformsPackage || seen[name] || name == "Secret" || name == "Rate" {
 				return
 			}
 			seen[name] = true

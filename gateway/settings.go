@@ -85,7 +85,7 @@ func places(at platforms.Address, parent platforms.ChatID) []string {
 }
 
 // modelName is an override as /model would write it.
-func modelName(o config.ChannelOverride) string {
+func modelName(o platforms.ChatOverride) string {
 	if o.Provider == "" || o.Model == "" {
 		return o.Model
 	}

@@ -45,4 +45,4 @@ type DiscordMentions struct {
 }
 
 // On reports whether Discord is to be started: enabled, or not set and a token is there.
-func (d Discord) On() bool { return d.on(d.Token.IsSet()) }
+func (d Discord) On() bool { return d.Starts(d.Token.IsSet()) }

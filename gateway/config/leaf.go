@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"herald/platforms"
 	"herald/platforms/fetch"
 )
 
@@ -49,7 +50,7 @@ func (k *key) set(v reflect.Value, text string) error {
 		}
 		v.Set(reflect.ValueOf(NewSecret(trimmed)))
 	case v.Type() == rateType:
-		r, err := ParseRate(text)
+		r, err := platforms.ParseRate(text)
 		if err != nil {
 			return bad
 		}

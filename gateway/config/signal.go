@@ -15,7 +15,7 @@ type Signal struct {
 }
 
 // On reports whether Signal is to be started: enabled, or not set and an account is there.
-func (s Signal) On() bool { return s.on(s.Account != "") }
+func (s Signal) On() bool { return s.Starts(s.Account != "") }
 
 // groupChat begins the chat id of a group.
 const groupChat = "group:"

@@ -38,4 +38,4 @@ type SlackPrompt struct {
 }
 
 // On reports whether Slack is to be started: enabled, or not set and one of its tokens is there.
-func (s Slack) On() bool { return s.on(s.BotToken.IsSet() || s.AppToken.IsSet()) }
+func (s Slack) On() bool { return s.Starts(s.BotToken.IsSet() || s.AppToken.IsSet()) }

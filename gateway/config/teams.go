@@ -19,4 +19,6 @@ type Teams struct {
 }
 
 // On reports whether Teams is to be started: enabled, or not set and one of its credentials is there.
-func (t Teams) On() bool { return t.on(t.ClientID != "" || t.TenantID != "" || t.ClientSecret.IsSet()) }
+func (t Teams) On() bool {
+	return t.Starts(t.ClientID != "" || t.TenantID != "" || t.ClientSecret.IsSet())
+}

@@ -5,46 +5,18 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"herald/platforms"
 )
 
-// Secret holds a value that must never be shown. Every way to print it gives "***", or nothing when it is empty.
-// The zero value is "not set".
-type Secret struct{ value string }
+// Secret and Rate are values that platforms have as well.
+type (
+	Secret = platforms.Secret
+	Rate   = platforms.Rate
+)
 
 // NewSecret wraps a value.
-func NewSecret(value string) Secret { return Secret{value} }
-
-// Reveal returns the value itself. Call it where the value is used, and nowhere else.
-func (s Secret) Reveal() string { return s.value }
-
-// IsSet reports whether there is a value.
-func (s Secret) IsSet() bool { return s.value != "" }
-
-// Equal reports whether both hold the same value. It is for noticing changes, not for checking credentials.
-func (s Secret) Equal(o Secret) bool { return s.value == o.value }
-
-// String returns "***", or "" when nothing is set.
-func (s Secret) String() string {
-	if s.value == "" {
-		return ""
-	}
-	return "***"
-}
-
-// GoString is String, for %#v.
-func (s Secret) GoString() string { return s.String() }
-
-// Format is String for every verb, so that %x and the like reveal nothing either.
-func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.String())) }
-
-// MarshalText is String, for JSON, YAML and logs.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// MarshalJSON is String as a JSON string.
-func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + s.String() + `"`), nil }
-
-// MarshalYAML is String.
-func (s Secret) MarshalYAML() (any, error) { return s.String(), nil }
+func NewSecret(value string) Secret { return platforms.NewSecret(value) }
 
 // placeholders are values that come with templates and are never a real secret.
 var placeholders = [...]string{"changeme", "change-me", "change_me", "your-token-here", "your_token_here", "yourtoken",
@@ -109,39 +81,4 @@ func (b Bytes) String() string {
 		}
 	}
 	return strconv.FormatInt(int64(b), 10)
-}
-
-// Rate says how fast we send of our own accord. Waits that a platform orders (Retry-After) hold in any case.
-type Rate struct {
-	// On is false for no limit, on a private server.
-	On bool
-	// PerSecond is messages a second in one chat; 0 takes the platform's own numbers. Always 0 when On is false.
-	PerSecond float64
-}
-
-// ParseRate reads "on", "off" or a positive number.
-func ParseRate(s string) (Rate, error) {
-	switch t := strings.ToLower(strings.TrimSpace(s)); t {
-	case "on", "true", "yes", "auto", "default":
-		return Rate{On: true}, nil
-	case "off", "false", "no", "none":
-		return Rate{}, nil
-	default:
-		n, err := strconv.ParseFloat(t, 64)
-		if err != nil || math.IsNaN(n) || n <= 0 || n > 1e6 {
-			return Rate{}, fmt.Errorf("not a rate")
-		}
-		return Rate{On: true, PerSecond: n}, nil
-	}
-}
-
-// String returns the form that ParseRate reads.
-func (r Rate) String() string {
-	switch {
-	case !r.On:
-		return "off"
-	case r.PerSecond > 0:
-		return strconv.FormatFloat(r.PerSecond, 'g', -1, 64)
-	}
-	return "on"
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 	"pgregory.net/rapid"
+
+	"herald/platforms"
 )
 
 // No way of printing a secret shows it, alone or inside something else.
@@ -77,15 +79,15 @@ func TestParseBytes(t *testing.T) {
 
 func TestParseRate(t *testing.T) {
 	for in, want := range map[string]Rate{"on": {On: true}, "OFF": {}, "false": {}, "0.5": {On: true, PerSecond: 0.5}, "30": {On: true, PerSecond: 30}} {
-		got, err := ParseRate(in)
+		got, err := platforms.ParseRate(in)
 		require.NoError(t, err, in)
 		require.Equal(t, want, got, in)
-		back, err := ParseRate(got.String())
+		back, err := platforms.ParseRate(got.String())
 		require.NoError(t, err)
 		require.Equal(t, got, back)
 	}
 	for _, bad := range []string{"", "-1", "0", "fast", "NaN", "Inf"} {
-		_, err := ParseRate(bad)
+		_, err := platforms.ParseRate(bad)
 		require.Error(t, err, bad)
 	}
 }
