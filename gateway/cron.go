@@ -123,7 +123,7 @@ func (g *Gateway) attach(ctx context.Context, of sessions.Key, text string, at p
 // ready reports what keeps a job from running at all: its model can't be opened, or what it names is gone.
 func (g *Gateway) ready(ctx context.Context, t cron.Task) error {
 	if !t.NoAgent {
-		if err := g.models.usable(cmp.Or(t.Model, g.cfg().Cron.Model)); err != nil {
+		if err := g.models.Usable(cmp.Or(t.Model, g.cfg().Cron.Model)); err != nil {
 			return fmt.Errorf("its model: %w", err)
 		}
 	}
@@ -133,7 +133,7 @@ func (g *Gateway) ready(ctx context.Context, t cron.Task) error {
 // checkTask reports what a job names that is not there.
 func (g *Gateway) checkTask(ctx context.Context, t cron.Task) error {
 	if t.Model != "" {
-		if err := g.models.usable(t.Model); err != nil {
+		if err := g.models.Usable(t.Model); err != nil {
 			return &cron.TaskError{Field: "model", Value: t.Model, Reason: err.Error()}
 		}
 	}

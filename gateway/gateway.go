@@ -20,7 +20,9 @@ import (
 	"herald/gateway/courier"
 	"herald/gateway/delivery"
 	"herald/gateway/jobs"
+	"herald/gateway/model/pool"
 	"herald/gateway/router"
+	"herald/gateway/toolbox"
 	"herald/gateway/turn"
 	"herald/locales"
 	"herald/platforms"
@@ -70,13 +72,13 @@ type Gateway struct {
 	env         sandbox.Environment // the profile's own place
 	bus         *tools.Bus
 	catalog     *catalog
-	toolLog     *toolLog
+	toolLog     *toolbox.CallLog
 	memory      *memories
 	processes   *process.Processes
 	checkpoints checkpoints
 	approvals   *approvals
 	courier     *courier.Courier
-	models      *models
+	models      *pool.Pool
 	gate        *access.Gate
 	pairing     *access.Pairing
 	accounts    *accounts
@@ -130,7 +132,7 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	}
 	g.openCheckpoints()
 	g.openCourier()
-	if g.models, err = newModels(ctx, g); err != nil {
+	if g.models, err = pool.Open(ctx, pool.Options{Config: g.cfg, Reminder: g.reminder, Log: g.log}); err != nil {
 		return nil, err
 	}
 	if g.pairing, err = access.NewPairing(ctx, g.store, g.now); err != nil {
@@ -188,12 +190,12 @@ func (g *Gateway) buildCore() {
 		FreshFinal: func() time.Duration { return g.cfg().Streaming.FreshFinal }, Settled: g.settled})
 	g.jobs = g.newJobs()
 	journal := &turn.Journal{}
-	g.toolLog = &toolLog{path: filepath.Join(g.opt.Paths.Logs, "tool_calls.log"), clean: g.opt.Redactor.String, log: g.log}
+	g.toolLog = toolbox.NewCallLog(filepath.Join(g.opt.Paths.Logs, "tool_calls.log"), g.opt.Redactor.String, g.log)
 	g.bus = g.catalog.bus(journal)
 	g.runner = turn.NewRunner(turn.Services{
 		Store: g.store, Bus: g.bus, Catalog: g.catalog, Outbox: g.worker, Adapters: g.accounts, Texts: g.texts,
-		Model: g.models.get, Prompt: g.prompt, Display: g.display, Settings: g.settings, Origin: g.origin, Dir: g.dir,
-		Background: g.jobs, Channel: g.channel, Reminder: g.reminder, ToolLog: g.toolLog.write,
+		Model: g.models.Get, Prompt: g.prompt, Display: g.display, Settings: g.settings, Origin: g.origin, Dir: g.dir,
+		Background: g.jobs, Channel: g.channel, Reminder: g.reminder, ToolLog: g.toolLog.Write,
 		CacheSize: g.cfg().Agent.CacheSize, CacheIdle: g.cfg().Agent.CacheIdle,
 		Compacted: func(s sessions.ID) { g.catalog.files.Forget(string(s)) },
 		Allow:     func(tx sessions.Tx, s sessions.ID, kinds []string) error { return access.Allow(tx, s, kinds, g.now()) },
@@ -206,7 +208,7 @@ func (g *Gateway) buildCore() {
 		Tier:    func(e platforms.Event) access.Tier { return g.decide(e).Tier },
 		May:     func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
 		Named:   func(e platforms.Event) bool { return g.decide(e).Named },
-		SetHome: g.setHome, Forget: g.forget, Processes: processes{g}, Checkpoints: g.checkpoints.store, Project: g.rollbackDir, Recovered: g.checkpoints.finished, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.summarise,
+		SetHome: g.setHome, Forget: g.forget, Processes: processes{g}, Checkpoints: g.checkpoints.store, Project: g.rollbackDir, Recovered: g.checkpoints.finished, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.Summarise,
 		Resend: g.worker.Resend, AnswerAsk: g.runner.AnswerClick, AnswerClick: g.accounts.answerClick,
 		MayDecide: func(e platforms.Event, requester platforms.UserID) bool {
 			return g.decide(e).MayDecide(g.cfg().Approvals.Scope, requester, e.Sender)
@@ -274,7 +276,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	go g.runJobs(run)
 	g.watchConfig(run)
 	g.log.Info().Str("version", g.opt.Version).Str("home", g.opt.Paths.Home).Str("model", g.models.Current("").String()).
-		Str("because", g.models.reason()).Dur("took", g.now().Sub(g.started)).Msg("Herald is running")
+		Str("because", g.models.Reason()).Dur("took", g.now().Sub(g.started)).Msg("Herald is running")
 	g.metrics.SetReady(true)
 	if g.cfg().Platforms.Web.On() {
 		g.accounts.awaitDoor(time.Second)
@@ -337,7 +339,7 @@ func (g *Gateway) shutdown(stop context.CancelFunc) {
 	}
 	g.admin.Close()
 	g.accounts.wait()
-	g.models.close()
+	g.models.Close()
 	g.wg.Wait()
 	g.log.Info().Msg("stopped")
 }
@@ -356,7 +358,7 @@ func (g *Gateway) close() {
 		cancel()
 	}
 	if g.toolLog != nil {
-		g.toolLog.close()
+		g.toolLog.Close()
 	}
 	if g.processes != nil && g.router != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), g.cfg().Processes.Grace+10*time.Second)

@@ -34,7 +34,7 @@ ASK: everything else, and whenever you are in doubt.`
 // judge lets the model decide about a command. Whatever goes wrong, a person is asked; so does the demo, which judges
 // nothing.
 func (g *Gateway) judge(ctx context.Context, command string, dangers []terminal.Danger) verdict {
-	m, err := g.models.get("")
+	m, err := g.models.Get("")
 	if err != nil || m.Info().Provider == "demo" || len(command) > judgeCommand {
 		return judgeAsk
 	}

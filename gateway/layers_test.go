@@ -19,6 +19,8 @@ var layers = map[string][]string{
 	"gateway/turn":       {"gateway/agent", "gateway/model", "gateway/delivery", "sessions", "platforms", "tools"},
 	"gateway/agent":      {"gateway/model", "sessions", "platforms", "tools"},
 	"gateway/model":      {},
+	"gateway/model/pool": {"gateway/agent", "gateway/model", "gateway/config", "sessions"},
+	"gateway/toolbox":    {"gateway/admin", "sessions", "platforms", "tools"},
 	"gateway/jobs":       {"cron", "gateway/config", "gateway/router", "gateway/turn", "gateway/model", "gateway/delivery", "sessions", "platforms", "tools"},
 	"gateway/courier":    {"sessions", "platforms", "tools"},
 	"gateway/access":     {"sessions", "platforms"},

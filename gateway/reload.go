@@ -2,9 +2,9 @@ package gateway
 
 import (
 	"context"
-	"strings"
 
 	"herald/gateway/config"
+	"herald/gateway/model/pool"
 	"herald/platforms"
 )
 
@@ -44,30 +44,21 @@ func (g *Gateway) reload(cfg *config.Config, report *config.Report, changes []co
 		case config.ReloadRestart:
 			e, note = g.log.Warn(), "a setting has changed that needs a restart of Herald to take effect"
 		case config.ReloadAdapter:
-			note = "a setting has changed; its platform is started anew"
+			note = "a setting has changed; its platform is started again"
 			again[c.Platform] = true
 		case config.ReloadSession:
 			note = "a setting has changed; new sessions follow it"
 		}
-		model = model || modelKey(c.Key)
+		model = model || pool.Concerns(c.Key)
 		e.Str("key", c.Key).Str("plan", string(c.Reload)).Msg(note)
 	}
 	g.restartAccounts(again)
 	if !model {
 		return
 	}
-	if err := g.models.reload(context.Background()); err != nil {
+	if err := g.models.Reload(context.Background()); err != nil {
 		g.log.Error().Err(err).Msg("the model of the changed configuration can't be used; the old one stays in force")
 		return
 	}
-	g.log.Info().Str("model", g.models.Current("").String()).Str("because", g.models.reason()).Msg("the next turns use the model of the changed configuration")
-}
-
-// modelKey reports whether a key says which model answers, or how it is called.
-func modelKey(key string) bool {
-	switch key {
-	case "agent.api_max_retries", "agent.empty_max_retries", "agent.model_call_timeout":
-		return true
-	}
-	return strings.HasPrefix(key, "model.") || strings.HasPrefix(key, "providers.")
+	g.log.Info().Str("model", g.models.Current("").String()).Str("because", g.models.Reason()).Msg("the next turns use the model of the changed configuration")
 }

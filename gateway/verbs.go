@@ -77,7 +77,7 @@ func (g *Gateway) verbs() map[string]admin.Verb {
 func (g *Gateway) statusReply(ctx context.Context) (StatusReply, error) {
 	stats := g.router.Stats()
 	r := StatusReply{Version: g.opt.Version, PID: os.Getpid(), Home: g.opt.Paths.Home, Profile: g.opt.Profile, URL: g.URL(),
-		Model: g.models.Current("").String(), Because: g.models.reason(), Started: g.started, Health: g.health(), Running: stats.Running,
+		Model: g.models.Current("").String(), Because: g.models.Reason(), Started: g.started, Health: g.health(), Running: stats.Running,
 		Queued: stats.Queued, Waiting: g.worker.Depth(), Draining: stats.Draining}
 	where := g.sandboxes.choice()
 	r.Sandbox, r.SandboxBecause = where.Backend, g.opt.Redactor.String(where.Reason)
