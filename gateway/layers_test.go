@@ -33,7 +33,7 @@ var layers = map[string][]string{
 	"platforms/teams":    {"platforms"},
 	"platforms/discord":  {"platforms"},
 	"platforms/telegram": {"platforms"},
-	"platforms/wire":     {},
+	"platforms/wire":     {"platforms"},
 	"platforms/slack":    {"platforms"},
 	"platforms/signal":   {"platforms"},
 	"platforms/web":      {"platforms"},

@@ -46,3 +46,20 @@ func Scrub(text string, secrets ...string) string {
 	}
 	return text
 }
+
+// Bare returns the cause of an error of net/http without its method and URL, which may hold a token; any other error as it is.
+func Bare(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// Redact returns err as Clean does, with the text of err without its URL (Bare) and without secrets (Scrub).
+func Redact(err error, secrets ...string) error {
+	if err == nil {
+		return nil
+	}
+	return Clean(err, Scrub(Bare(err).Error(), secrets...))
+}
