@@ -45,7 +45,7 @@ func (g *Gateway) reload(cfg *config.Config, report *config.Report, changes []co
 			e, note = g.log.Warn(), "a setting has changed that needs a restart of Herald to take effect"
 		case config.ReloadAdapter:
 			note = "a setting has changed; its platform is started again"
-			again[c.Platform] = true
+			again[platforms.Name(c.Part)] = true
 		case config.ReloadSession:
 			note = "a setting has changed; new sessions follow it"
 		}

@@ -39,8 +39,7 @@ type About struct {
 	Variables string
 	// Door is true for the platform that people reach through Herald's own HTTP listener. Herald's other pages stand behind
 	// the same door, so its adapter is a Door. Its settings need a restart, and Herald does not start when its adapter
-	// can't be made: an
-	// open door is refused, not passed over (P13).
+	// can't be made: an open door is refused, not passed over (P13).
 	Door bool
 }
 

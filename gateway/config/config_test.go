@@ -39,36 +39,37 @@ func golden(t *testing.T, name string, got []byte) {
 // Every key has a place, a meaning, and bounds that its default keeps.
 func TestTags(t *testing.T) {
 	env := map[string]string{}
-	keyTree().each(func(k *key) {
-		require.Regexp(t, `^[a-z][a-z0-9_]*$`, k.name, k.path)
-		require.NotEmpty(t, k.doc, k.path)
-		require.Contains(t, []Reload{ReloadLive, ReloadSession, ReloadAdapter, ReloadRestart}, k.reload, k.path)
-		for _, name := range k.env {
-			require.Empty(t, env[name], "%s and %s both read %s", env[name], k.path, name)
-			require.NotContains(t, name, "{", k.path)
-			env[name] = k.path
+	all := keys()
+	for _, k := range all.Keys() {
+		require.Regexp(t, `^[a-z][a-z0-9_]*$`, k.Name, k.Path)
+		require.NotEmpty(t, k.Doc, k.Path)
+		require.Contains(t, []Reload{ReloadLive, ReloadSession, ReloadAdapter, ReloadRestart}, k.Reload, k.Path)
+		for _, name := range k.Variables {
+			require.Empty(t, env[name], "%s and %s both read %s", env[name], k.Path, name)
+			require.NotContains(t, name, "{", k.Path)
+			env[name] = k.Path
 		}
-		typ := k.typ
+		typ := k.Type
 		if typ.Kind() == reflect.Pointer {
 			typ = typ.Elem()
 		}
 		switch typ.Kind() {
 		case reflect.Int, reflect.Int64, reflect.Float64:
-			require.NotEmpty(t, k.min, k.path)
-			require.NotEmpty(t, k.max, k.path)
+			require.NotEmpty(t, k.Min, k.Path)
+			require.NotEmpty(t, k.Max, k.Path)
 		}
-		if k.short != "" {
-			require.NotNil(t, k.field(k.short), k.path)
+		if k.Short != "" {
+			require.True(t, all.Has(k.Path+"."+k.Short), k.Path)
 		}
-		if k.leaf() && typ.Kind() == reflect.Slice {
-			require.Equal(t, reflect.String, typ.Elem().Kind(), k.path)
+		if k.Leaf && typ.Kind() == reflect.Slice {
+			require.Equal(t, reflect.String, typ.Elem().Kind(), k.Path)
 		}
-	})
+	}
 	require.Greater(t, len(env), 200)
-	for _, r := range renamed {
-		require.Nil(t, keyTree().find(r.from), "%s is a key and renamed", r.from)
-		if r.to != "" {
-			require.NotNil(t, keyTree().find(r.to), r.to)
+	for _, r := range renamed() {
+		require.False(t, all.Has(r.From), "%s is a key and renamed", r.From)
+		if r.To != "" {
+			require.True(t, all.Has(r.To), r.To)
 		}
 	}
 	require.Equal(t, "platforms.telegram.token", env["TELEGRAM_BOT_TOKEN"])
@@ -131,11 +132,11 @@ func TestSchema(t *testing.T) {
 func TestReference_Golden(t *testing.T) {
 	page := Reference()
 	golden(t, "reference.md", page)
-	keyTree().each(func(k *key) {
-		if k.leaf() {
-			require.Contains(t, string(page), "| `"+k.name+"` | "+cell(k.doc), k.path)
+	for _, k := range keys().Keys() {
+		if k.Leaf {
+			require.Contains(t, string(page), "| `"+k.Name+"` | "+strings.ReplaceAll(k.Doc, "|", "\\|"), k.Path)
 		}
-	})
+	}
 }
 
 func TestDiff(t *testing.T) {
@@ -150,8 +151,8 @@ func TestDiff(t *testing.T) {
 		{Key: "http.listen", Old: "127.0.0.1:7878", New: "127.0.0.1:1", Reload: ReloadRestart},
 		{Key: "model.name", Old: "", New: "x", Reload: ReloadLive},
 		{Key: "display.platforms.web.streaming", Old: "", New: "false", Reload: ReloadLive},
-		{Key: "platforms.telegram.allowed_users", Old: "", New: "1, 2", Reload: ReloadLive},
-		{Key: "platforms.telegram.token", Old: "***", New: "***", Reload: ReloadAdapter, Platform: "telegram"},
+		{Key: "platforms.telegram.allowed_users", Old: "", New: "1, 2", Reload: ReloadLive, Part: "telegram"},
+		{Key: "platforms.telegram.token", Old: "***", New: "***", Reload: ReloadAdapter, Part: "telegram"},
 		{Key: "terminal.timeout", Old: "3m", New: "5s", Reload: ReloadRestart},
 		{Key: "log.level", Old: "info", New: "debug", Reload: ReloadLive},
 	}

@@ -3,11 +3,12 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"herald/gateway/config/tree"
 )
 
 // Paths are the places in a profile's home. They are names only; nothing need exist.
@@ -54,7 +55,7 @@ var profileName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 // ValidProfile returns nil when name may name a profile: 1 to 64 of a-z, 0-9, "_" and "-", the first a letter or digit.
 func ValidProfile(name string) error {
 	if !profileName.MatchString(name) {
-		return fmt.Errorf("profile %s: want 1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit", quote(name))
+		return fmt.Errorf("profile %s: want 1 to 64 of a-z, 0-9, _ and -, beginning with a letter or digit", tree.Quote(name))
 	}
 	return nil
 }
@@ -77,7 +78,7 @@ func ResolveHome(flag, profile string, environ []string) (string, error) {
 		home = filepath.Join(user, strings.TrimPrefix(home, "~"))
 	}
 	if strings.ContainsRune(home, 0) {
-		return "", fmt.Errorf("home %s: holds a zero byte", quote(home))
+		return "", fmt.Errorf("home %s: holds a zero byte", tree.Quote(home))
 	}
 	home, err := filepath.Abs(home)
 	if err != nil {
@@ -106,21 +107,21 @@ func lookup(environ []string, name string) string {
 // path, mode and owner and says what to do.
 func OpenHome(home string) (Paths, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		return Paths{}, fmt.Errorf("home %s cannot be made: %w; %s; make it by hand, or set HERALD_HOME to another place", home, unwrapPath(err), ownership(existingParent(home)))
+		return Paths{}, fmt.Errorf("home %s cannot be made: %w; %s; make it by hand, or set HERALD_HOME to another place", home, tree.BareError(err), tree.Ownership(existingParent(home)))
 	}
 	info, err := os.Stat(home)
 	switch {
 	case err != nil:
-		return Paths{}, fmt.Errorf("home %s cannot be read: %w; %s", home, unwrapPath(err), ownership(home))
+		return Paths{}, fmt.Errorf("home %s cannot be read: %w; %s", home, tree.BareError(err), tree.Ownership(home))
 	case !info.IsDir():
 		return Paths{}, fmt.Errorf("home %s is no directory; move it away, or set HERALD_HOME to another place", home)
 	}
 	if _, err := os.ReadDir(home); err != nil {
-		return Paths{}, fmt.Errorf("home %s cannot be read: %w; %s; give yourself access with chmod u+rwx, or set HERALD_HOME to another place", home, unwrapPath(err), ownership(home))
+		return Paths{}, fmt.Errorf("home %s cannot be read: %w; %s; give yourself access with chmod u+rwx, or set HERALD_HOME to another place", home, tree.BareError(err), tree.Ownership(home))
 	}
 	f, err := os.CreateTemp(home, ".writable-*")
 	if err != nil {
-		return Paths{}, fmt.Errorf("home %s cannot be written: %w; %s; give yourself access with chmod u+rwx, free some space, or set HERALD_HOME to another place", home, unwrapPath(err), ownership(home))
+		return Paths{}, fmt.Errorf("home %s cannot be written: %w; %s; give yourself access with chmod u+rwx, free some space, or set HERALD_HOME to another place", home, tree.BareError(err), tree.Ownership(home))
 	}
 	_ = f.Close()
 	_ = os.Remove(f.Name())
@@ -135,13 +136,4 @@ func existingParent(path string) string {
 		}
 		path = filepath.Dir(path)
 	}
-}
-
-// unwrapPath takes the path off an error that the message names anyway.
-func unwrapPath(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

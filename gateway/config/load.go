@@ -1,57 +1,59 @@
 package config
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"context"
 	"reflect"
-	"slices"
-	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"herald/gateway/config/tree"
 )
 
 // Source is where Load looks.
-type Source struct {
-	// Home is the profile's home directory. Empty: no files are read.
-	Home string
-	// File is the configuration file in place of config.yaml in Home; it must exist.
-	File string
-	// Environ is the environment as "NAME=value" texts, such as os.Environ(). nil: none.
-	Environ []string
-	// Flags are values by dotted key that the command line gave, such as {"http.listen": "127.0.0.1:0"}.
-	Flags map[string]string
-	// UserHome is what "~/" in paths stands for; empty: the HOME of Environ.
-	UserHome string
+type Source = tree.Source
+
+// spec is how the settings of Herald are named. The names of the ecosystem are those that operators know from elsewhere.
+func spec() tree.Spec {
+	return tree.Spec{
+		Root: reflect.TypeFor[Config](), Title: "Herald configuration", Prefix: "HERALD_",
+		// These are read elsewhere.
+		Foreign: []string{"HERALD_HOME", "HERALD_PROFILE", "HERALD_CONFIG", "HERALD_FAILPOINT", "HERALD_BENCH", "HERALD_TEST", "HERALD_YOLO_MODE"},
+		Names:   map[string][]string{"platform": knownPlatforms[:]},
+		Bare:    "platforms", Loose: "extra", Inner: "gateway", Renamed: renamed(),
+	}
 }
 
-// ownVariables begin with HERALD_ and are no settings: they are read elsewhere.
-var ownVariables = [...]string{"HERALD_HOME", "HERALD_PROFILE", "HERALD_CONFIG", "HERALD_FAILPOINT", "HERALD_BENCH", "HERALD_TEST", "HERALD_YOLO_MODE"}
+// renamed are keys of older and of related configurations.
+func renamed() []tree.Renaming {
+	return []tree.Renaming{
+		{From: "language", To: "display.language"},
+		{From: "platform_toolsets", To: "tools.platform_toolsets"},
+		{From: "tool_loop_guardrails", To: "tools.tool_loop_guardrails"},
+		{From: "fallback_providers", To: "model.fallbacks"},
+		{From: "session_store_max_age_days", To: "sessions.retention_days"},
+		{From: "agent.gateway_auto_continue_freshness", To: "agent.auto_continue_freshness"},
+		{From: "agent.agent_cache"},
+		{From: "agent.gateway_turn_lease_timeout"},
+		{From: "compression.in_place"},
+		{From: "platforms.telegram.drop_pending_on_cold_boot"},
+		{From: "platforms.telegram.parse_mode"},
+		{From: "session_reset"},
+		{From: "reset_by_type"},
+		{From: "reset_by_platform"},
+		{From: "write_sessions_json"},
+		{From: "always_log_local"},
+		{From: "gateway.delivery_ledger"},
+		{From: "streaming.transport"},
+	}
+}
+
+// keys are those of the settings.
+func keys() *tree.Tree { return tree.New(spec()) }
 
 // Load reads the configuration. The Config is complete in any case: a value that is no good is left as it was before.
 // err is Report.Err: all errors at once, with which a daemon must not start. It reads config.yaml and .env in the
 // home, both of which may be missing, and nothing else.
 func Load(src Source) (*Config, *Report, error) {
-	root := keyTree()
-	c, r := &Config{}, &Report{origins: map[string]Origin{}}
-	setDefaults(root, reflect.ValueOf(c).Elem())
-	if name, required := src.file(); name != "" {
-		if data, ok := r.readFile(name, required); ok {
-			decodeFile(root, c, r, name, data)
-		}
-	}
-	vars := src.variables(r)
-	d := &decoder{root: root, config: reflect.ValueOf(c).Elem(), report: r}
-	d.environment(vars)
-	d.flags(src.Flags)
-	home := src.UserHome
-	if home == "" {
-		home = vars["HOME"].value
-	}
-	expandHome(root, d.config, home)
+	c := &Config{}
+	r := keys().Load(src, c)
 	c.validate(r)
 	c.spareOthers(r)
 	return c, r, r.Err()
@@ -60,266 +62,63 @@ func Load(src Source) (*Config, *Report, error) {
 // Default returns the configuration that holds when nothing is set.
 func Default() *Config {
 	c := &Config{}
-	setDefaults(keyTree(), reflect.ValueOf(c).Elem())
+	keys().Default(c)
 	return c
 }
 
-// setDefaults fills in the defaults of the tags. A default that does not parse is a bug in the tag.
-func setDefaults(k *key, v reflect.Value) {
-	for _, f := range k.fields {
-		fv := f.get(v)
-		switch {
-		case f.fields != nil:
-			setDefaults(f, fv)
-		case f.hasDef && f.typ.Kind() == reflect.Slice:
-			fv.Set(reflect.ValueOf(split(f.def)))
-		case f.hasDef:
-			if err := f.set(fv, f.def); err != nil {
-				panic(fmt.Sprintf("config: default of %s: %v", f.path, err))
-			}
-		}
-	}
+// Check loads a configuration and returns what Report.Text says about it, and whether Herald would start with it.
+func Check(src Source) (text string, ok bool) {
+	_, r, err := Load(src)
+	return r.Text(), err == nil
 }
 
-// file returns the configuration file's name and whether it must exist.
-func (s Source) file() (name string, required bool) {
-	switch {
-	case s.File != "":
-		return s.File, true
-	case s.Home != "":
-		return filepath.Join(s.Home, "config.yaml"), false
-	}
-	return "", false
-}
-
-// readFile reads a file of at most MaxFileBytes.
-func (r *Report) readFile(name string, required bool) (data []byte, ok bool) {
-	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		if required {
-			r.errorf("", Origin{}, "%s: there is no such file; check the path", name)
-		}
-		return nil, false
-	}
-	if err == nil {
-		defer f.Close()
-		data, err = io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
-	}
-	switch {
-	case err != nil:
-		r.errorf("", Origin{}, "%s: cannot be read: %v; %s", name, unwrapPath(err), ownership(name))
-		return nil, false
-	case len(data) > MaxFileBytes:
-		r.errorf("", Origin{}, "%s: is larger than 1 MiB; a configuration is a short text", name)
-		return nil, false
-	}
-	return data, true
-}
-
-// variable is one value of the environment or .env.
-type variable struct {
-	value  string
-	origin Origin
-}
-
-// variables collects .env and, above it, the environment. Empty values count as not set.
-func (s Source) variables(r *Report) map[string]variable {
-	vars := make(map[string]variable, len(s.Environ))
-	if s.Home != "" {
-		name := filepath.Join(s.Home, ".env")
-		if data, ok := r.readFile(name, false); ok {
-			r.checkSecretFile(name)
-			list, problems := ParseDotEnv(data)
-			for _, p := range problems {
-				r.errorf("", Origin{}, "%s: %s", name, p)
-			}
-			for _, v := range list {
-				if v.Value != "" {
-					vars[v.Name] = variable{v.Value, Origin{Kind: "dotenv", File: name, Line: v.Line, Name: v.Name}}
-				}
-			}
-		}
-	}
-	for _, e := range s.Environ {
-		if name, value, ok := strings.Cut(e, "="); ok && strings.TrimSpace(value) != "" {
-			vars[name] = variable{value, Origin{Kind: "env", Name: name}}
-		}
-	}
-	return vars
-}
-
-// checkSecretFile refuses a .env that others may read or write.
-func (r *Report) checkSecretFile(name string) {
-	info, err := os.Stat(name)
-	if err != nil || info.Mode().Perm()&0o077 == 0 {
-		return
-	}
-	r.errorf("", Origin{}, "%s: others may read or change it (mode %04o), and it holds secrets; run: chmod 600 %s", name, info.Mode().Perm(), name)
-}
-
-// environment takes the values of all known variables and warns of HERALD_ ones that nobody knows.
-func (d *decoder) environment(vars map[string]variable) {
-	known := map[string]bool{} // those of vars that some key reads
-	visit := func(k *key, v reflect.Value) {
-		used := ""
-		for _, name := range k.env {
-			e, ok := vars[name]
-			if !ok {
-				continue
-			}
-			known[name] = true
-			switch {
-			case used != "":
-				if vars[used].value != e.value {
-					d.report.warnf(k.path, e.origin, "is not used, because %s is set as well", used)
-				}
-			default:
-				used = name
-				d.variable(k, v, e)
-			}
-		}
-	}
-	d.walk(d.root, d.config, visit)
-	d.platformMaps(vars, known)
-	var strange []string
-	for name := range vars {
-		if strings.HasPrefix(name, "HERALD_") && !known[name] && !slices.ContainsFunc(ownVariables[:], func(o string) bool { return strings.HasPrefix(name, o) }) {
-			strange = append(strange, name)
-		}
-	}
-	slices.Sort(strange)
-	for _, name := range strange {
-		hint := ""
-		if near := Nearest(name, d.variableNames()); near != "" {
-			hint = "; did you mean " + near + "?"
-		}
-		d.report.warnf("", vars[name].origin, "unknown variable, ignored%s", hint)
-	}
-}
-
-// variableNames lists every variable that a key reads, sorted.
-func (d *decoder) variableNames() []string {
-	var names []string
-	d.root.each(func(k *key) {
-		names = append(names, k.env...)
-		if k.keys == "platform" {
-			for _, p := range knownPlatforms {
-				for _, f := range k.elem.fields {
-					names = append(names, envName(join(join(k.path, p), f.name)))
-				}
-			}
-		}
-	})
-	slices.Sort(names)
-	return names
-}
-
-// walk visits every key that a text can set: leaves, and whole maps and lists.
-func (d *decoder) walk(k *key, v reflect.Value, visit func(*key, reflect.Value)) {
-	for _, f := range k.fields {
-		fv := f.get(v)
-		if f.fields != nil {
-			d.walk(f, fv, visit)
-			continue
-		}
-		visit(f, fv)
-	}
-}
-
-// platformMaps takes variables such as HERALD_DISPLAY_PLATFORMS_TELEGRAM_TOOL_PROGRESS: one value of one
-// platform in a map by platform.
-func (d *decoder) platformMaps(vars map[string]variable, known map[string]bool) {
-	d.walk(d.root, d.config, func(k *key, v reflect.Value) {
-		if k.keys != "platform" || k.elem.fields == nil {
-			return
-		}
-		prefix := k.env[0] + "_"
-		if !slices.ContainsFunc(sortedKeys(vars), func(name string) bool { return strings.HasPrefix(name, prefix) }) {
-			return
-		}
-		for _, p := range knownPlatforms {
-			e := reflect.New(v.Type().Elem()).Elem()
-			if old := v.MapIndex(reflect.ValueOf(p)); old.IsValid() {
-				e.Set(old)
-			}
-			found := false
-			for _, f := range k.elem.fields {
-				name := envName(join(join(k.path, p), f.name))
-				if val, ok := vars[name]; ok {
-					known[name], found = true, true
-					d.setText(f, f.get(e), val.value, join(join(k.path, p), f.name), val.origin)
-				}
-			}
-			if found {
-				if v.IsNil() {
-					v.Set(reflect.MakeMap(v.Type()))
-				}
-				v.SetMapIndex(reflect.ValueOf(p), e)
+// Watch reads the configuration again whenever config.yaml or .env has changed, until ctx ends. It calls on from one
+// goroutine, its caller's, with the new Config, its Report, and what differs; for content that changes no value it
+// does not call. When the new files have errors the old Config stays: on gets it together with the new Report, whose
+// Errors say why, and no changes. It returns ctx's error.
+func Watch(ctx context.Context, src Source, current *Config, opts WatchOptions, on func(*Config, *Report, []Change)) error {
+	return tree.Watch(ctx, src.Files(), opts, func() (use func()) {
+		c, r, err := Load(src)
+		return func() {
+			if err != nil {
+				on(current, r, nil)
+			} else if changes := Diff(current, c); len(changes) > 0 {
+				current = c
+				on(c, r, changes)
 			}
 		}
 	})
 }
 
-// variable puts one variable's text into a key. Maps and lists of blocks are written in YAML, and so may lists be.
-func (d *decoder) variable(k *key, v reflect.Value, e variable) {
-	if k.leaf() && (k.typ.Kind() != reflect.Slice || !strings.HasPrefix(strings.TrimSpace(e.value), "[")) {
-		d.setText(k, v, e.value, k.path, e.origin)
-		return
-	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(e.value), &doc); err != nil || len(doc.Content) == 0 {
-		d.report.errorf(k.path, e.origin, "the value is not YAML: want %s, such as [a, b] or {a: b}", k.allowed(k.typ))
-		return
-	}
-	d.origin = e.origin
-	if k.elem != nil {
-		v.SetZero()
-	}
-	d.value(k, v, doc.Content[0], k.path, 0)
-	d.origin = Origin{}
+// Diff lists what differs, in the order of the Config.
+func Diff(before, after *Config) []Change { return keys().Diff(before, after) }
+
+// InForce returns what a running daemon obeys after a reload: loaded, but with the values of running for all keys that
+// need a restart. Neither is changed.
+func InForce(running, loaded *Config) *Config {
+	out := *loaded
+	keys().KeepRunning(running, &out)
+	return &out
 }
 
-// flags takes the values of the command line.
-func (d *decoder) flags(flags map[string]string) {
-	for _, path := range sortedKeys(flags) {
-		o := Origin{Kind: "flag", Name: path}
-		k := d.root.find(path)
-		if k == nil || !k.leaf() || strings.Contains(k.path, "*") {
-			d.report.errorf(path, o, "there is no such key")
-			continue
-		}
-		_, v := d.locate(path)
-		d.setText(k, v, flags[path], path, o)
-	}
-}
+// Show returns the whole configuration as YAML, with the origin of each value as a comment. Secrets are "***". The text can
+// be used as a config.yaml once the secrets are taken out. r may be nil: then there are no comments.
+func Show(c *Config, r *Report) []byte { return keys().Show(c, r) }
 
-// expandHome replaces "~/" in absolute paths.
-func expandHome(k *key, v reflect.Value, home string) {
-	for _, f := range k.fields {
-		fv := f.get(v)
-		switch {
-		case f.fields != nil:
-			expandHome(f, fv, home)
-		case f.check != "abspath" || home == "":
-		case fv.Kind() == reflect.String:
-			if rest, ok := strings.CutPrefix(fv.String(), "~/"); ok {
-				fv.SetString(filepath.Join(home, rest))
-			}
-		case fv.Kind() == reflect.Slice:
-			for i := range fv.Len() {
-				if rest, ok := strings.CutPrefix(fv.Index(i).String(), "~/"); ok {
-					fv.Index(i).SetString(filepath.Join(home, rest))
-				}
-			}
-		}
-	}
-}
+// ShowChanged is Show with only the values that are not the default.
+func ShowChanged(c *Config, r *Report) []byte { return keys().ShowChanged(c, r) }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+// Secrets returns the value of every secret that is set, for a redactor. The result is itself secret.
+func (c *Config) Secrets() []string { return keys().Secrets(c) }
+
+// Schema returns a JSON Schema (draft 2020-12) of config.yaml, for editors. Secrets are left out, since they have no place
+// there.
+func Schema() []byte { return keys().Schema() }
+
+// Reference returns a page in Markdown with every key: its meaning, what it may be, its default, its variables, and
+// what a change of it needs. It is made from the same tags that Load reads.
+func Reference() []byte {
+	return append([]byte("# Configuration\n\nA value is taken from the first that has it: a flag, the environment, `.env` in the home, `config.yaml`, the default.\n"+
+		"Secrets are read from the environment and `.env` (mode 0600) only. After a change a key takes effect at once (live), for new\n"+
+		"sessions (session), by starting the platform's adapter anew (adapter), or by starting Herald anew (restart).\n"), keys().Reference()...)
 }

@@ -50,7 +50,7 @@ type Terminal struct {
 // validateTerminal checks what backend ssh needs.
 func (c *Config) validateTerminal(r *Report) {
 	if c.Terminal.Backend == "ssh" && c.Terminal.SSHHost == "" {
-		r.errorf("terminal.ssh_host", r.Origin("terminal.backend"), "is missing: terminal.backend is ssh; set it to the host's name, or choose another backend")
+		r.Errorf("terminal.ssh_host", r.Origin("terminal.backend"), "is missing: terminal.backend is ssh; set it to the host's name, or choose another backend")
 	}
 }
 

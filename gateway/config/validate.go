@@ -14,15 +14,15 @@ func (c *Config) validate(r *Report) {
 	for _, p := range c.Platforms.Blocks() {
 		for id, o := range p.Shared().ChannelOverrides {
 			if key := "platforms." + p.Name + ".channel_overrides." + id; o.Provider != "" && o.Model == "" {
-				r.errorf(key+".model", r.Origin(key+".provider"), "is missing: provider %q needs the model's name there", o.Provider)
+				r.Errorf(key+".model", r.Origin(key+".provider"), "is missing: provider %q needs the model's name there", o.Provider)
 			}
 		}
 	}
 	if w, t, o := c.Agent.TimeoutWarning, c.Agent.Timeout, r.Origin("agent.gateway_timeout_warning"); o != (Origin{}) && t > 0 && w >= t {
-		r.warnf("agent.gateway_timeout_warning", o, "%v is not shorter than agent.gateway_timeout (%v), so the warning never comes", w, t)
+		r.Warnf("agent.gateway_timeout_warning", o, "%v is not shorter than agent.gateway_timeout (%v), so the warning never comes", w, t)
 	}
 	if c.HumanDelay.Min > c.HumanDelay.Max {
-		r.errorf("human_delay.min_ms", r.Origin("human_delay.min_ms"), "%d is more than human_delay.max_ms (%d)", c.HumanDelay.Min, c.HumanDelay.Max)
+		r.Errorf("human_delay.min_ms", r.Origin("human_delay.min_ms"), "%d is more than human_delay.max_ms (%d)", c.HumanDelay.Min, c.HumanDelay.Max)
 	}
 	g := c.Tools.Guardrails
 	for _, p := range []struct {
@@ -31,16 +31,16 @@ func (c *Config) validate(r *Report) {
 	}{{"exact_failure", g.WarnAfter.ExactFailure, g.StopAfter.ExactFailure}, {"same_tool_failure", g.WarnAfter.SameTool, g.StopAfter.SameTool},
 		{"idempotent_no_progress", g.WarnAfter.NoProgress, g.StopAfter.NoProgress}} {
 		if key := "tools.tool_loop_guardrails.hard_stop_after." + p.name; g.HardStop && p.stop <= p.warn {
-			r.errorf(key, r.Origin(key), "%d is not more than warn_after.%s (%d)", p.stop, p.name, p.warn)
+			r.Errorf(key, r.Origin(key), "%d is not more than warn_after.%s (%d)", p.stop, p.name, p.warn)
 		}
 	}
 	keys := map[string]Secret{"anthropic": c.Providers.Anthropic.APIKey, "openrouter": c.Providers.OpenRouter.APIKey}
 	key, keyed := keys[c.Model.Provider]
 	switch {
 	case keyed && !key.IsSet():
-		r.errorf("model.provider", r.Origin("model.provider"), "%q needs a key; set %s_API_KEY in the environment or in .env", c.Model.Provider, strings.ToUpper(c.Model.Provider))
+		r.Errorf("model.provider", r.Origin("model.provider"), "%q needs a key; set %s_API_KEY in the environment or in .env", c.Model.Provider, strings.ToUpper(c.Model.Provider))
 	case c.Model.Provider == "openai" && !c.Providers.OpenAI.APIKey.IsSet() && c.Providers.OpenAI.BaseURL == "" && c.Model.BaseURL == "":
-		r.errorf("model.provider", r.Origin("model.provider"), `"openai" needs a key or an address; set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own`)
+		r.Errorf("model.provider", r.Origin("model.provider"), `"openai" needs a key or an address; set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own`)
 	}
 }
 
@@ -49,7 +49,7 @@ func (c *Config) validateHTTP(r *Report) {
 	if Loopback(c.HTTP.Listen) || !c.Platforms.Web.On() || c.HTTP.Password.IsSet() || c.HTTP.Token.IsSet() {
 		return
 	}
-	r.errorf("http.listen", r.Origin("http.listen"), "%q can be reached from other machines, and there is no password: set HERALD_HTTP_PASSWORD or HERALD_HTTP_TOKEN in the environment or in .env, or listen on 127.0.0.1", c.HTTP.Listen)
+	r.Errorf("http.listen", r.Origin("http.listen"), "%q can be reached from other machines, and there is no password: set HERALD_HTTP_PASSWORD or HERALD_HTTP_TOKEN in the environment or in .env, or listen on 127.0.0.1", c.HTTP.Listen)
 }
 
 // Loopback reports whether a listen address can be reached from this machine only.
@@ -68,25 +68,25 @@ func Loopback(listen string) bool {
 func (c *Config) validateTelegram(r *Report) {
 	t, o := c.Platforms.Telegram, r.Origin("platforms.telegram.enabled")
 	if t.Enabled != nil && !*t.Enabled && t.Token.IsSet() {
-		r.warnf("platforms.telegram.enabled", o, "Telegram stays off although TELEGRAM_BOT_TOKEN is set")
+		r.Warnf("platforms.telegram.enabled", o, "Telegram stays off although TELEGRAM_BOT_TOKEN is set")
 	}
 	if !t.On() {
 		return
 	}
 	if !t.Token.IsSet() {
-		r.errorf("platforms.telegram.token", o, "Telegram is on and has no token; set TELEGRAM_BOT_TOKEN in the environment or in .env")
+		r.Errorf("platforms.telegram.token", o, "Telegram is on and has no token; set TELEGRAM_BOT_TOKEN in the environment or in .env")
 	}
 	if t.WebhookURL == "" {
 		return
 	}
 	o = r.Origin("platforms.telegram.webhook_url")
 	if !t.WebhookSecret.IsSet() {
-		r.errorf("platforms.telegram.webhook_secret", o, "webhook_url is set and there is no secret, so anyone could send updates; set TELEGRAM_WEBHOOK_SECRET in the environment or in .env")
+		r.Errorf("platforms.telegram.webhook_secret", o, "webhook_url is set and there is no secret, so anyone could send updates; set TELEGRAM_WEBHOOK_SECRET in the environment or in .env")
 	} else if !webhookSecret(t.WebhookSecret.Reveal()) {
-		r.errorf("platforms.telegram.webhook_secret", r.Origin("platforms.telegram.webhook_secret"), "Telegram takes 1 to 256 letters, digits, _ and - here")
+		r.Errorf("platforms.telegram.webhook_secret", r.Origin("platforms.telegram.webhook_secret"), "Telegram takes 1 to 256 letters, digits, _ and - here")
 	}
 	if !strings.HasPrefix(t.WebhookURL, "https://") && t.BaseURL == "" {
-		r.errorf("platforms.telegram.webhook_url", o, "%q: Telegram calls https addresses only", t.WebhookURL)
+		r.Errorf("platforms.telegram.webhook_url", o, "%q: Telegram calls https addresses only", t.WebhookURL)
 	}
 }
 

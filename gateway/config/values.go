@@ -1,84 +1,59 @@
 package config
 
 import (
-	"fmt"
-	"math"
-	"strconv"
-	"strings"
-
+	"herald/gateway/config/tree"
 	"herald/platforms"
 )
 
-// Secret and Rate are values that platforms have as well.
+// The types of values, and what the engine tells about them.
 type (
-	Secret = platforms.Secret
-	Rate   = platforms.Rate
+	Secret  = platforms.Secret
+	Rate    = platforms.Rate
+	Bytes   = tree.Bytes
+	Report  = tree.Report
+	Origin  = tree.Origin
+	Problem = tree.Problem
+	Change  = tree.Change
+	Reload  = tree.Reload
+	// WatchOptions are the times of Watch.
+	WatchOptions = tree.WatchOptions
 )
+
+// The kinds of reload, from the lightest.
+const (
+	ReloadLive    = tree.ReloadLive
+	ReloadSession = tree.ReloadSession
+	ReloadAdapter = tree.ReloadAdapter
+	ReloadRestart = tree.ReloadRestart
+)
+
+// MaxFileBytes is the most that config.yaml or .env may have.
+const MaxFileBytes = tree.MaxFileBytes
 
 // NewSecret wraps a value.
 func NewSecret(value string) Secret { return platforms.NewSecret(value) }
 
-// placeholders are values that come with templates and are never a real secret.
-var placeholders = [...]string{"changeme", "change-me", "change_me", "your-token-here", "your_token_here", "yourtoken",
-	"your-token", "your_token", "your-bot-token", "your_bot_token", "your-api-key", "your_api_key", "your-api-key-here",
-	"your_api_key_here", "your-key-here", "your-secret", "your_secret", "placeholder", "example", "password",
-	"insert-token-here", "replace-me", "replace_me", "replaceme"}
+// Nearest returns the candidate closest to a mistyped name, or "" when none is close enough to be meant.
+func Nearest(name string, candidates []string) string { return tree.Nearest(name, candidates) }
 
-// placeholder reports why a secret can't be a real one; "" when it may be. 4 is the least length (spec gateway 2.0).
-func placeholder(v string) string {
-	low := strings.ToLower(strings.TrimSpace(v))
-	for _, p := range placeholders {
-		if low == p || low == "<"+p+">" || low == "${"+p+"}" {
-			return "is a placeholder"
-		}
-	}
-	switch {
-	case len(low) < 4:
-		return "is shorter than 4 characters"
-	case strings.Trim(low, "x*.-_") == "":
-		return "is a placeholder"
-	case strings.HasPrefix(low, "<") && strings.HasSuffix(low, ">"):
-		return "is a placeholder"
-	case strings.HasPrefix(low, "${") || strings.HasPrefix(low, "$("):
-		return "is a variable that was not replaced"
-	case strings.ContainsAny(v, "\r\n\x00"):
-		return "contains a line break"
-	}
-	return ""
+// YAMLError takes the line out of an error of the YAML library; 1 where it names none.
+func YAMLError(err error) (line int, text string) { return tree.YAMLError(err) }
+
+// Variable is one line of a .env file.
+type Variable = tree.Variable
+
+// ParseDotEnv reads the KEY=value lines of a .env file; see tree.ParseDotEnv.
+func ParseDotEnv(data []byte) (vars []Variable, problems []string) { return tree.ParseDotEnv(data) }
+
+// Edit changes a file as tree.Edit does.
+func Edit(name string, change func(text []byte) ([]byte, error)) error {
+	return tree.Edit(name, change)
 }
 
-// Bytes is a size. It reads as a number of bytes or with a unit: 10MB, 128MiB, 4 GiB.
-type Bytes int64
+// SetText returns the text of a config.yaml with a value at a dotted key of one or two parts.
+func SetText(text []byte, key, value string) ([]byte, error) { return tree.SetText(text, key, value) }
 
-// byteUnits are tried in this order: the longer suffix first.
-var byteUnits = [...]struct {
-	name string
-	n    float64
-}{{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"k", 1 << 10}, {"m", 1 << 20},
-	{"g", 1 << 30}, {"b", 1}}
-
-// ParseBytes reads a size; negative and unknown forms are errors.
-func ParseBytes(s string) (Bytes, error) {
-	t, unit := strings.ToLower(strings.TrimSpace(s)), 1.0
-	for _, u := range byteUnits {
-		if strings.HasSuffix(t, u.name) {
-			t, unit = strings.TrimSpace(strings.TrimSuffix(t, u.name)), u.n
-			break
-		}
-	}
-	n, err := strconv.ParseFloat(t, 64)
-	if err != nil || math.IsNaN(n) || n < 0 || n*unit > 1<<60 {
-		return 0, fmt.Errorf("not a size")
-	}
-	return Bytes(n * unit), nil
-}
-
-// String returns the size in the largest binary unit that divides it.
-func (b Bytes) String() string {
-	for i := 2; i >= 0; i-- {
-		if u := int64(byteUnits[i].n); b != 0 && int64(b)%u == 0 {
-			return strconv.FormatInt(int64(b)/u, 10) + [...]string{"KiB", "MiB", "GiB"}[i]
-		}
-	}
-	return strconv.FormatInt(int64(b), 10)
+// SetList returns the text of a config.yaml with a list of texts at a dotted key of one or two parts.
+func SetList(text []byte, key string, values []string) ([]byte, error) {
+	return tree.SetList(text, key, values)
 }

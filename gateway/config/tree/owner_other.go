@@ -1,14 +1,14 @@
 //go:build !unix
 
-package config
+package tree
 
 import (
 	"fmt"
 	"os"
 )
 
-// ownership describes the mode of a path, for messages.
-func ownership(path string) string {
+// Ownership describes the mode of a path, for messages.
+func Ownership(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
 		return path + " is not accessible"

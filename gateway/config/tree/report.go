@@ -1,8 +1,9 @@
-package config
+package tree
 
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 )
@@ -126,24 +127,29 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
-// Check loads a configuration and returns what Report.Text says about it, and whether Herald would start with it.
-func Check(src Source) (text string, ok bool) {
-	_, r, err := Load(src)
-	return r.Text(), err == nil
-}
-
-func (r *Report) errorf(key string, o Origin, format string, args ...any) {
+// Errorf adds an error. o is where the value that is to blame came from.
+func (r *Report) Errorf(key string, o Origin, format string, args ...any) {
 	r.Errors = append(r.Errors, Problem{Key: key, Where: o.place(), Text: fmt.Sprintf(format, args...)})
 }
 
-func (r *Report) warnf(key string, o Origin, format string, args ...any) {
+// Warnf adds a warning. o is where the value that is to blame came from.
+func (r *Report) Warnf(key string, o Origin, format string, args ...any) {
 	r.Warnings = append(r.Warnings, Problem{Key: key, Where: o.place(), Text: fmt.Sprintf(format, args...)})
 }
 
-// quote shows a value in a message: quoted, and cut when it is long.
-func quote(s string) string {
+// Quote shows a value in a message: quoted, and cut when it is long.
+func Quote(s string) string {
 	if r := []rune(s); len(r) > 60 {
 		s = string(r[:60]) + "…"
 	}
 	return fmt.Sprintf("%q", s)
+}
+
+// BareError takes the path off an error, for a message that names it anyway.
+func BareError(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
 }

@@ -1,12 +1,10 @@
-package config
+package tree
 
 import (
 	"fmt"
 	"reflect"
 	"strings"
 	"time"
-
-	"herald/platforms"
 )
 
 // Change is one key whose value differs between two configurations.
@@ -17,8 +15,8 @@ type Change struct {
 	Old, New string
 	// Reload says what the new value needs to take effect.
 	Reload Reload
-	// Platform is whose adapter has to be started anew, for ReloadAdapter; empty: all of them.
-	Platform platforms.Name
+	// Part is the block below Spec.Bare that the key belongs to; empty: none.
+	Part string
 }
 
 // String returns one line for the log.
@@ -26,10 +24,10 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s: %q to %q (%s)", c.Key, c.Old, c.New, c.Reload)
 }
 
-// Diff lists what differs, in the order of the Config.
-func Diff(before, after *Config) []Change {
+// Diff lists what differs between two structs of type Root, in the order of their keys.
+func (t *Tree) Diff(before, after any) []Change {
 	var out []Change
-	diff(keyTree(), reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem(), "", &out)
+	diff(t.root, valueOf(before), valueOf(after), "", &out)
 	return out
 }
 
@@ -49,25 +47,19 @@ func diffValue(k *key, a, b reflect.Value, path string, out *[]Change) {
 			diffValue(k.elem, entry(a, name), entry(b, name), join(path, name), out)
 		}
 	case !reflect.DeepEqual(a.Interface(), b.Interface()) && (a.Kind() != reflect.Slice || a.Len()+b.Len() > 0):
-		c := Change{Key: path, Old: text(k, a), New: text(k, b), Reload: k.reload}
-		if rest, ok := strings.CutPrefix(path, "platforms."); ok && k.reload == ReloadAdapter {
-			name, _, _ := strings.Cut(rest, ".")
-			c.Platform = platforms.Name(name)
-		}
-		*out = append(*out, c)
+		*out = append(*out, Change{Key: path, Old: text(k, a), New: text(k, b), Reload: k.reload, Part: k.part})
 	}
 }
 
-// InForce returns what a running daemon obeys after a reload: loaded, but with the values of running for all keys that
-// need a restart. Neither is changed.
-func InForce(running, loaded *Config) *Config {
-	out := *loaded
-	keep(keyTree(), reflect.ValueOf(running).Elem(), reflect.ValueOf(&out).Elem())
-	return &out
-}
+// KeepRunning puts the values of running into loaded for all keys that need a restart. loaded is a copy of a struct of
+// type Root; values that it shares with the original are copied before they are changed.
+func (t *Tree) KeepRunning(running, loaded any) { keep(t.root, valueOf(running), valueOf(loaded)) }
 
 func keep(k *key, from, to reflect.Value) {
 	for _, f := range k.fields {
+		if f.slot > 0 {
+			ownPart(f, to)
+		}
 		switch {
 		case f.fields != nil:
 			keep(f, f.get(from), f.get(to))
@@ -75,6 +67,19 @@ func keep(k *key, from, to reflect.Value) {
 			f.get(to).Set(f.get(from))
 		}
 	}
+}
+
+// ownPart gives a struct a value of its own for a part.
+func ownPart(f *key, v reflect.Value) {
+	parts := v.FieldByIndex(f.index)
+	if f.slot == 1 {
+		own := reflect.MakeSlice(parts.Type(), parts.Len(), parts.Len())
+		reflect.Copy(own, parts)
+		parts.Set(own)
+	}
+	copied := reflect.New(f.typ)
+	copied.Elem().Set(f.get(v))
+	parts.Index(f.slot - 1).Set(copied)
 }
 
 // entry returns a map's element, or the zero value when it has none.

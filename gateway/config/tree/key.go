@@ -1,4 +1,4 @@
-package config
+package tree
 
 import (
 	"reflect"
@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"herald/platforms"
 )
 
 // Reload says what a changed value needs to take effect.
@@ -19,11 +21,13 @@ const (
 	ReloadRestart Reload = "restart" // the daemon is started anew
 )
 
-// key is one node of the tree that the tags of Config describe. Leaves hold a value, the others have children.
+// key is one node of the tree that the tags describe. Leaves hold a value, the others have children.
 type key struct {
 	name   string // as in config.yaml; "*" for the elements of a map or list
 	path   string // dotted, from the root
 	index  []int  // where the field is in its parent struct
+	slot   int    // which of the Parts in that field, from 1; 0: the field is no Parts
+	part   string // the block below Spec.Bare that the key belongs to
 	typ    reflect.Type
 	fields []*key // of a struct
 	elem   *key   // of a map, or of a list of structs
@@ -69,30 +73,36 @@ func (k *key) find(path string) *key {
 
 var (
 	durationType = reflect.TypeFor[time.Duration]()
-	secretType   = reflect.TypeFor[Secret]()
-	rateType     = reflect.TypeFor[Rate]()
+	secretType   = reflect.TypeFor[platforms.Secret]()
+	rateType     = reflect.TypeFor[platforms.Rate]()
 	bytesType    = reflect.TypeFor[Bytes]()
+	partsType    = reflect.TypeFor[Parts]()
 )
 
-// keyTree reads the tags of Config. It is cheap enough to be built for each use.
-func keyTree() *key {
-	root := &key{typ: reflect.TypeFor[Config](), reload: ReloadLive}
-	root.addFields(root.typ, nil)
-	return root
-}
-
 // addFields adds the fields of a struct, embedded ones in place. A field replaces an embedded one of the same name.
-func (k *key) addFields(t reflect.Type, at []int) {
+// Fields that are not exported are no settings.
+func (s *Spec) addFields(k *key, t reflect.Type, at []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		index := append(append([]int(nil), at...), i)
-		if f.Anonymous {
+		switch {
+		case !f.IsExported():
+		case f.Type == partsType:
+			s.addParts(k, index)
+		case f.Anonymous:
 			before := len(k.fields)
-			k.addFields(f.Type, index)
+			s.addFields(k, f.Type, index)
 			k.fields = append(k.fields[:before], without(k.fields[before:], t)...)
-			continue
+		default:
+			k.fields = append(k.fields, s.newKey(k, &key{index: index, typ: f.Type}, f.Tag))
 		}
-		k.fields = append(k.fields, newKey(k, f.Type, f.Tag, index))
+	}
+}
+
+// addParts adds the blocks that are known at run time only.
+func (s *Spec) addParts(k *key, index []int) {
+	for i, p := range s.Parts {
+		k.fields = append(k.fields, s.newKey(k, &key{index: index, slot: i + 1, typ: p.Type, name: p.Name, doc: p.Doc, label: p.Label, reload: p.Reload}, ""))
 	}
 }
 
@@ -107,26 +117,29 @@ func without(keys []*key, t reflect.Type) []*key {
 	return slices.DeleteFunc(keys, func(k *key) bool { return own[k.name] })
 }
 
-func newKey(parent *key, t reflect.Type, tag reflect.StructTag, index []int) *key {
-	k := &key{index: index, typ: t}
+// newKey completes a key by its tag and its parent.
+func (s *Spec) newKey(parent, k *key, tag reflect.StructTag) *key {
 	env := k.readTag(string(tag))
-	k.path = join(parent.path, k.name)
+	k.path, k.part = join(parent.path, k.name), parent.part
+	if s.Bare != "" && parent.path == s.Bare {
+		k.part = k.name
+	}
 	if k.reload == "" {
 		k.reload = parent.reload
 	}
 	if k.label == "" {
 		k.label = parent.label
 	}
-	k.env = envNames(k.path, env, k.label)
-	switch {
+	k.env = s.envNames(k.path, env, k.label)
+	switch t := k.typ; {
 	case t == secretType || t == rateType:
 	case t.Kind() == reflect.Struct:
 		k.env = nil // its fields are set one by one
-		k.addFields(t, nil)
+		s.addFields(k, t, nil)
 	case t.Kind() == reflect.Map:
-		k.elem = newElem(k, t.Elem())
+		k.elem = s.newElem(k, t.Elem())
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
-		k.elem = newElem(k, t.Elem())
+		k.elem = s.newElem(k, t.Elem())
 	}
 	return k
 }
@@ -139,7 +152,7 @@ func (k *key) readTag(tag string) (env string) {
 		quoted, err := strconv.QuotedPrefix(rest)
 		value, uerr := strconv.Unquote(quoted)
 		if err != nil || uerr != nil {
-			panic("config: tag of " + k.name + ": " + tag)
+			panic("settings: tag of " + k.name + ": " + tag)
 		}
 		tag = rest[len(quoted):]
 		switch name {
@@ -174,27 +187,27 @@ func (k *key) readTag(tag string) (env string) {
 		case "env":
 			env = value
 		default:
-			panic("config: tag of " + k.name + ": no meaning for " + name)
+			panic("settings: tag of " + k.name + ": no meaning for " + name)
 		}
 	}
 	return env
 }
 
 // newElem describes the elements of a map or list.
-func newElem(parent *key, t reflect.Type) *key {
-	k := &key{name: "*", path: parent.path + ".*", typ: t, doc: "one entry", reload: parent.reload, check: parent.check}
+func (s *Spec) newElem(parent *key, t reflect.Type) *key {
+	k := &key{name: "*", path: parent.path + ".*", part: parent.part, typ: t, doc: "one entry", reload: parent.reload, check: parent.check}
 	if t.Kind() == reflect.Struct {
-		k.addFields(t, nil)
+		s.addFields(k, t, nil)
 	}
 	return k
 }
 
-// envNames returns the variables of a key: HERALD_ and its path; without "platforms" for the keys below it; and
-// the names the ecosystem knows, with {N} replaced by the label of the block.
-func envNames(path, tag, label string) []string {
-	names := []string{envName(path)}
-	if rest, ok := strings.CutPrefix(path, "platforms."); ok {
-		names = append(names, envName(rest))
+// envNames returns the variables of a key: the prefix and its path; without the bare block for the keys below it; and the
+// names the ecosystem knows, with {N} replaced by the label of the block.
+func (s *Spec) envNames(path, tag, label string) []string {
+	names := []string{s.envName(path)}
+	if rest, ok := strings.CutPrefix(path, s.Bare+"."); ok && s.Bare != "" {
+		names = append(names, s.envName(rest))
 	}
 	for _, n := range split(tag) {
 		if strings.Contains(n, "{N}") {
@@ -208,9 +221,9 @@ func envNames(path, tag, label string) []string {
 	return names
 }
 
-// envName is the mechanical name: HERALD_ and the path in upper case with "_" for ".".
-func envName(path string) string {
-	b := append(make([]byte, 0, 7+len(path)), "HERALD_"...)
+// envName is the mechanical name: the prefix and the path in upper case with "_" for ".".
+func (s *Spec) envName(path string) string {
+	b := append(make([]byte, 0, len(s.Prefix)+len(path)), s.Prefix...)
 	for _, c := range []byte(path) { // keys are a-z, 0-9, "_" and "."
 		switch {
 		case c == '.':
@@ -232,7 +245,13 @@ func (k *key) each(fn func(*key)) {
 }
 
 // get returns the field that k describes, given the value of k's parent struct.
-func (k *key) get(parent reflect.Value) reflect.Value { return parent.FieldByIndex(k.index) }
+func (k *key) get(parent reflect.Value) reflect.Value {
+	v := parent.FieldByIndex(k.index)
+	if k.slot > 0 {
+		return v.Index(k.slot - 1).Elem().Elem()
+	}
+	return v
+}
 
 func split(s string) []string {
 	if s == "" {
@@ -246,42 +265,4 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
-}
-
-// Nearest returns the candidate closest to a mistyped name, or "" when none is close enough to be meant.
-func Nearest(name string, candidates []string) string {
-	best, least := "", 1+max(1, len(name)/3)
-	low := strings.ToLower(strings.ReplaceAll(name, "-", "_"))
-	for _, c := range candidates {
-		if d := distance(low, strings.ToLower(c)); d < least {
-			best, least = c, d
-		}
-	}
-	return best
-}
-
-// distance counts the insertions, deletions, replacements and swaps of neighbours between a and b.
-func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return max(len(a), len(b))
-	}
-	var two, one, row [65]int
-	for j := range len(b) + 1 {
-		one[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(row[j-1]+1, one[j]+1, one[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], two[j-2]+1)
-			}
-		}
-		two, one = one, row
-	}
-	return one[len(b)]
 }

@@ -1,11 +1,10 @@
-package config
+package tree
 
 import (
 	"context"
 	"crypto/sha256"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -20,22 +19,21 @@ type WatchOptions struct {
 	Poll time.Duration
 }
 
-// Watch reads the configuration anew whenever config.yaml or .env has changed, until ctx ends. It calls on from one
-// goroutine, its caller's, with the new Config, its Report, and what differs; for content that changes no value it
-// does not call. When the new files have errors the old Config stays: on gets it together with the new Report, whose
-// Errors say why, and no changes. It returns ctx's error.
-func Watch(ctx context.Context, src Source, current *Config, opts WatchOptions, on func(*Config, *Report, []Change)) error {
+// Watch calls read whenever the content of files has changed, and once at the beginning, until ctx ends. It calls it from
+// one goroutine, its caller's. read returns what is to be done with what was read; it is called when the files are the same
+// after the reading as before, so that a change that is taken back at once does not go unnoticed. Files need not exist. Watch returns ctx's error.
+func Watch(ctx context.Context, files []string, opts WatchOptions, read func() (use func())) error {
 	if opts.Settle <= 0 {
 		opts.Settle = 200 * time.Millisecond
 	}
 	if opts.Poll <= 0 {
 		opts.Poll = 2 * time.Second
 	}
-	w := &watch{src: src, current: current, on: on}
+	w := &watch{files: files, read: read}
 	events, stop := w.notify()
 	defer stop()
 	w.arm()
-	w.load(w.content()) // what changed between the caller's Load and now
+	w.load(w.content()) // what changed since the caller has read the files
 
 	poll := time.NewTicker(opts.Poll)
 	defer poll.Stop()
@@ -62,10 +60,9 @@ func Watch(ctx context.Context, src Source, current *Config, opts WatchOptions, 
 
 // watch is the state of one Watch.
 type watch struct {
-	src     Source
-	current *Config
-	on      func(*Config, *Report, []Change)
-	seen    [sha256.Size]byte
+	files []string
+	read  func() (use func())
+	seen  [sha256.Size]byte
 	// notifier is nil without the system's help.
 	notifier *fsnotify.Watcher
 }
@@ -95,26 +92,15 @@ func (w *watch) arm() {
 	if w.notifier == nil {
 		return
 	}
-	for _, f := range w.files() {
+	for _, f := range w.files {
 		_ = w.notifier.Add(f) // one that can't be watched is polled
 	}
-}
-
-func (w *watch) files() []string {
-	var out []string
-	if name, _ := w.src.file(); name != "" {
-		out = append(out, name)
-	}
-	if w.src.Home != "" {
-		out = append(out, filepath.Join(w.src.Home, ".env"))
-	}
-	return out
 }
 
 // content is a hash over the files and their modes.
 func (w *watch) content() (sum [sha256.Size]byte) {
 	h := sha256.New()
-	for _, name := range w.files() {
+	for _, name := range w.files {
 		f, err := os.Open(name)
 		if err != nil {
 			_, _ = io.WriteString(h, "\x00"+err.Error())
@@ -140,26 +126,15 @@ func (w *watch) look() {
 }
 
 func (w *watch) load(sum [sha256.Size]byte) {
-	var c *Config
-	var r *Report
-	var err error
-	// What was read belongs to sum only if the files are the same before and after: else a change that is
-	// taken back at once would go unnoticed.
+	var use func()
 	for range maxReads {
 		w.seen = sum
-		c, r, err = Load(w.src)
+		use = w.read()
 		if sum = w.content(); sum == w.seen {
 			break
 		}
 	}
-	if err != nil {
-		w.on(w.current, r, nil)
-		return
-	}
-	if changes := Diff(w.current, c); len(changes) > 0 {
-		w.current = c
-		w.on(c, r, changes)
-	}
+	use()
 }
 
 // maxReads bounds how often files that change all the time are read for one load; the next look goes on.

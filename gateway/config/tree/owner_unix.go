@@ -1,6 +1,6 @@
 //go:build unix
 
-package config
+package tree
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// ownership describes mode and owner of a path, and who we are, for messages.
-func ownership(path string) string {
+// Ownership describes mode and owner of a path, and who we are, for messages.
+func Ownership(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
 		return fmt.Sprintf("%s is not accessible to user %d", path, os.Getuid())

@@ -1,4 +1,4 @@
-package config
+package tree
 
 import (
 	"bytes"
@@ -7,14 +7,11 @@ import (
 	"strings"
 )
 
-// Reference returns a page in Markdown with every key: its meaning, what it may be, its default, its variables, and
-// what a change of it needs. It is made from the same tags that Load reads.
-func Reference() []byte {
+// Reference returns a text in Markdown with every key: its meaning, what it may be, its default, its variables, and what
+// a change of it needs. It is made from the same tags that Load reads.
+func (t *Tree) Reference() []byte {
 	var b bytes.Buffer
-	b.WriteString("# Configuration\n\nA value is taken from the first that has it: a flag, the environment, `.env` in the home, `config.yaml`, the default.\n" +
-		"Secrets are read from the environment and `.env` (mode 0600) only. After a change a key takes effect at once (live), for new\n" +
-		"sessions (session), by starting the platform's adapter anew (adapter), or by starting Herald anew (restart).\n")
-	keyTree().reference(&b, true)
+	t.root.reference(&b, true)
 	return b.Bytes()
 }
 

@@ -1,4 +1,4 @@
-package config
+package tree
 
 import (
 	"os"
@@ -80,9 +80,9 @@ func TestEdit_ReplacesTheFileAndKeepsItsModeAndLink(t *testing.T) {
 	info, err = os.Lstat(name)
 	require.NoError(t, err)
 	require.EqualValues(t, 0o640, info.Mode().Perm())
-	cfg, report, err := Load(Source{Home: dir})
-	require.NoError(t, err, report)
-	require.Equal(t, "manual", cfg.Approvals.Mode)
+	data, err := os.ReadFile(link)
+	require.NoError(t, err)
+	require.Equal(t, "# mine\napprovals:\n  mode: manual\n", string(data))
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 3, "nothing is left beside the files")

@@ -1,4 +1,4 @@
-package config
+package tree
 
 import (
 	"bytes"
@@ -21,31 +21,9 @@ const MaxFileBytes = 1 << 20
 // maxDepth bounds nesting and the chains of YAML aliases, which may be circular.
 const maxDepth = 32
 
-// renamed maps keys of older and of related configurations to ours. An empty target is a key that no longer does
-// anything; it is accepted with a warning. Taking an entry out makes its key unknown.
-var renamed = [...]struct{ from, to string }{
-	{"language", "display.language"},
-	{"platform_toolsets", "tools.platform_toolsets"},
-	{"tool_loop_guardrails", "tools.tool_loop_guardrails"},
-	{"fallback_providers", "model.fallbacks"},
-	{"session_store_max_age_days", "sessions.retention_days"},
-	{"agent.gateway_auto_continue_freshness", "agent.auto_continue_freshness"},
-	{"agent.agent_cache", ""},
-	{"agent.gateway_turn_lease_timeout", ""},
-	{"compression.in_place", ""},
-	{"platforms.telegram.drop_pending_on_cold_boot", ""},
-	{"platforms.telegram.parse_mode", ""},
-	{"session_reset", ""},
-	{"reset_by_type", ""},
-	{"reset_by_platform", ""},
-	{"write_sessions_json", ""},
-	{"always_log_local", ""},
-	{"gateway.delivery_ledger", ""},
-	{"streaming.transport", ""},
-}
-
-// decoder puts one YAML document into a Config.
+// decoder puts what is given into one struct of settings.
 type decoder struct {
+	tree   *Tree
 	root   *key
 	config reflect.Value
 	report *Report
@@ -60,9 +38,11 @@ type deferred struct {
 	node       *yaml.Node
 }
 
-// decodeFile reads a whole config.yaml. Problems go to the report.
-func decodeFile(root *key, config *Config, report *Report, name string, data []byte) {
-	d := &decoder{root: root, config: reflect.ValueOf(config).Elem(), report: report, origin: Origin{Kind: "file", File: name}, file: true}
+// document reads a whole config.yaml. Problems go to the report.
+func (d *decoder) document(name string, data []byte) {
+	d.origin, d.file = Origin{Kind: "file", File: name}, true
+	defer func() { d.origin, d.file = Origin{}, false }()
+	report := d.report
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	err := dec.Decode(&doc)
@@ -71,18 +51,18 @@ func decodeFile(root *key, config *Config, report *Report, name string, data []b
 	}
 	if err != nil {
 		line, text := YAMLError(err)
-		report.errorf("", d.at(line), "is not YAML: %s; none of the file was used", text)
+		report.Errorf("", d.at(line), "is not YAML: %s; none of the file was used", text)
 		return
 	}
 	var second yaml.Node
 	if dec.Decode(&second) == nil {
-		report.warnf("", d.at(second.Line), "only the first document of the file is used; remove the others")
+		report.Warnf("", d.at(second.Line), "only the first document of the file is used; remove the others")
 	}
 	top := doc.Content[0]
 	if isNull(top) {
 		return
 	}
-	d.value(root, d.config, top, "", 0)
+	d.value(d.root, d.config, top, "", 0)
 	for i := 0; i < len(d.later) && i < 100; i++ { // bounded, because aliases can make it endless
 		d.resolve(d.later[i])
 	}
@@ -92,7 +72,7 @@ func decodeFile(root *key, config *Config, report *Report, name string, data []b
 func (d *decoder) resolve(l deferred) {
 	k, v := d.locate(l.path)
 	if o, ok := d.report.origins[l.path]; ok && o.Kind == "file" && k.leaf() {
-		d.report.warnf(l.from, d.at(l.node.Line), "is not used, because %s is set in line %d", l.path, o.Line)
+		d.report.Warnf(l.from, d.at(l.node.Line), "is not used, because %s is set in line %d", l.path, o.Line)
 		return
 	}
 	d.value(k, v, l.node, l.path, 0)
@@ -145,7 +125,7 @@ func follow(n *yaml.Node) *yaml.Node {
 func (d *decoder) value(k *key, v reflect.Value, n *yaml.Node, path string, depth int) {
 	n = follow(n)
 	if n == nil || depth > maxDepth {
-		d.report.errorf(path, d.origin, "is nested too deeply")
+		d.report.Errorf(path, d.origin, "is nested too deeply")
 		return
 	}
 	switch {
@@ -172,12 +152,12 @@ func (d *decoder) pairs(n *yaml.Node, path string, depth int) (keys, values []*y
 		key := follow(n.Content[i])
 		switch {
 		case key == nil || key.Kind != yaml.ScalarNode:
-			d.report.errorf(path, d.at(n.Content[i].Line), "a key must be a plain word")
+			d.report.Errorf(path, d.at(n.Content[i].Line), "a key must be a plain word")
 		case key.Tag == "!!merge" && seen["<<"] == 0: // one only: more could multiply without end
 			seen["<<"] = max(key.Line, 1)
 			merges = append(merges, n.Content[i+1])
 		case seen[key.Value] != 0:
-			d.report.errorf(join(path, key.Value), d.at(key.Line), "stands twice; the first is in line %d", seen[key.Value])
+			d.report.Errorf(join(path, key.Value), d.at(key.Line), "stands twice; the first is in line %d", seen[key.Value])
 		default:
 			seen[key.Value] = max(key.Line, 1)
 			keys, values = append(keys, key), append(values, n.Content[i+1])
@@ -186,7 +166,7 @@ func (d *decoder) pairs(n *yaml.Node, path string, depth int) (keys, values []*y
 	for _, m := range merges {
 		from := follow(m)
 		if from == nil || from.Kind != yaml.MappingNode || depth > maxDepth {
-			d.report.errorf(path, d.at(m.Line), "<< wants an alias of keys with values")
+			d.report.Errorf(path, d.at(m.Line), "<< wants an alias of keys with values")
 			continue
 		}
 		mk, mv := d.pairs(from, path, depth+8)
@@ -208,7 +188,7 @@ func (d *decoder) object(k *key, v reflect.Value, n *yaml.Node, path string, dep
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		d.report.errorf(path, d.at(n.Line), "is %s: want keys with values: %s", kindOf(n), strings.Join(k.names(), ", "))
+		d.report.Errorf(path, d.at(n.Line), "is %s: want keys with values: %s", kindOf(n), strings.Join(k.names(), ", "))
 		return
 	}
 	keys, values := d.pairs(n, path, depth)
@@ -221,7 +201,7 @@ func (d *decoder) object(k *key, v reflect.Value, n *yaml.Node, path string, dep
 	}
 	for _, f := range k.fields {
 		if f.required && f.get(v).IsZero() && path != "" {
-			d.report.errorf(join(path, f.name), d.at(n.Line), "is missing: want %s", f.allowed(f.typ))
+			d.report.Errorf(join(path, f.name), d.at(n.Line), "is missing: want %s", f.allowed(f.typ))
 		}
 	}
 }
@@ -229,27 +209,28 @@ func (d *decoder) object(k *key, v reflect.Value, n *yaml.Node, path string, dep
 // unknown handles a key that the struct does not have: a name from elsewhere, or a mistake.
 func (d *decoder) unknown(k *key, v reflect.Value, name, n *yaml.Node, path string, depth int) {
 	full := join(path, name.Value)
-	for _, r := range renamed {
-		if r.from != full {
+	for _, r := range d.tree.spec.Renamed {
+		if r.From != full {
 			continue
 		}
-		if r.to == "" {
-			d.report.warnf(full, d.at(name.Line), "has no effect any more; remove it")
+		if r.To == "" {
+			d.report.Warnf(full, d.at(name.Line), "has no effect any more; remove it")
 		} else {
-			d.report.warnf(full, d.at(name.Line), "is now called %s", r.to)
-			d.later = append(d.later, deferred{r.to, full, n})
+			d.report.Warnf(full, d.at(name.Line), "is now called %s", r.To)
+			d.later = append(d.later, deferred{r.To, full, n})
 		}
 		return
 	}
+	spec := d.tree.spec
 	parent, _, _ := strings.Cut(path, ".")
 	switch {
-	case path == "" && d.root.find("platforms."+name.Value) != nil:
-		d.later = append(d.later, deferred{"platforms." + name.Value, full, n})
+	case path == "" && spec.Bare != "" && d.root.find(join(spec.Bare, name.Value)) != nil:
+		d.later = append(d.later, deferred{join(spec.Bare, name.Value), full, n})
 		return
-	case path == "gateway" && name.Value != "gateway" && d.root.field(name.Value) != nil:
+	case path != "" && path == spec.Inner && name.Value != spec.Inner && d.root.field(name.Value) != nil:
 		d.later = append(d.later, deferred{name.Value, full, n})
 		return
-	case parent == "platforms" && strings.Count(path, ".") == 1 && name.Value == "extra":
+	case spec.Bare != "" && parent == spec.Bare && strings.Count(path, ".") == 1 && name.Value == spec.Loose:
 		d.value(k, v, n, path, depth+1)
 		return
 	}
@@ -259,7 +240,7 @@ func (d *decoder) unknown(k *key, v reflect.Value, name, n *yaml.Node, path stri
 	} else if far := d.elsewhere(name.Value); far != "" {
 		hint = fmt.Sprintf("; did you mean %s?", far)
 	}
-	d.report.warnf(full, d.at(name.Line), "unknown key, ignored%s", hint)
+	d.report.Warnf(full, d.at(name.Line), "unknown key, ignored%s", hint)
 }
 
 // elsewhere finds the only key of that very name in another block.
@@ -281,10 +262,10 @@ func (k *key) names() []string {
 	return names
 }
 
-// mapping decodes into a map with free or platform names.
+// mapping decodes into a map with free names, or with those that Spec.Names has.
 func (d *decoder) mapping(k *key, v reflect.Value, n *yaml.Node, path string, depth int) {
 	if n.Kind != yaml.MappingNode {
-		d.report.errorf(path, d.at(n.Line), "is %s: want names with values", kindOf(n))
+		d.report.Errorf(path, d.at(n.Line), "is %s: want names with values", kindOf(n))
 		return
 	}
 	d.report.origins[path] = d.at(n.Line)
@@ -294,12 +275,12 @@ func (d *decoder) mapping(k *key, v reflect.Value, n *yaml.Node, path string, de
 	}
 	for i, name := range keys {
 		full := join(path, name.Value)
-		if k.keys == "platform" && !slices.Contains(knownPlatforms[:], name.Value) {
+		if known := d.tree.spec.Names[k.keys]; k.keys != "" && !slices.Contains(known, name.Value) {
 			hint := ""
-			if near := Nearest(name.Value, knownPlatforms[:]); near != "" {
+			if near := Nearest(name.Value, known); near != "" {
 				hint = "; did you mean " + near + "?"
 			}
-			d.report.warnf(full, d.at(name.Line), "no such platform, ignored%s", hint)
+			d.report.Warnf(full, d.at(name.Line), "no such %s, ignored%s", k.keys, hint)
 			continue
 		}
 		e := reflect.New(v.Type().Elem()).Elem()
@@ -314,7 +295,7 @@ func (d *decoder) mapping(k *key, v reflect.Value, n *yaml.Node, path string, de
 // objects decodes a list of structs. It replaces what was there.
 func (d *decoder) objects(k *key, v reflect.Value, n *yaml.Node, path string, depth int) {
 	if n.Kind != yaml.SequenceNode {
-		d.report.errorf(path, d.at(n.Line), "is %s: want a list", kindOf(n))
+		d.report.Errorf(path, d.at(n.Line), "is %s: want a list", kindOf(n))
 		return
 	}
 	out := reflect.MakeSlice(v.Type(), 0, len(n.Content))
@@ -337,14 +318,14 @@ func (d *decoder) list(k *key, v reflect.Value, n *yaml.Node, path string) {
 		d.setText(k, v, n.Value, path, d.at(n.Line))
 		return
 	default:
-		d.report.errorf(path, d.at(n.Line), "is %s: want a list", kindOf(n))
+		d.report.Errorf(path, d.at(n.Line), "is %s: want a list", kindOf(n))
 		return
 	}
 	texts := make([]string, 0, len(items))
 	for _, item := range items {
 		item = follow(item)
 		if item == nil || item.Kind != yaml.ScalarNode || isNull(item) {
-			d.report.errorf(path, d.at(n.Line), "holds something that is no text: want a list of texts")
+			d.report.Errorf(path, d.at(n.Line), "holds something that is no text: want a list of texts")
 			return
 		}
 		texts = append(texts, item.Value)
@@ -355,11 +336,11 @@ func (d *decoder) list(k *key, v reflect.Value, n *yaml.Node, path string) {
 // scalar decodes one value.
 func (d *decoder) scalar(k *key, v reflect.Value, n *yaml.Node, path string) {
 	if v.Type() == secretType && d.file {
-		d.report.errorf(path, d.at(n.Line), "is a secret and has no place in config.yaml; move it to the .env file as %s=…, and change it if others could read it", k.env[len(k.env)-1])
+		d.report.Errorf(path, d.at(n.Line), "is a secret and has no place in config.yaml; move it to the .env file as %s=…, and change it if others could read it", k.env[len(k.env)-1])
 		return
 	}
 	if n.Kind != yaml.ScalarNode {
-		d.report.errorf(path, d.at(n.Line), "is %s: want %s", kindOf(n), k.allowed(k.typ))
+		d.report.Errorf(path, d.at(n.Line), "is %s: want %s", kindOf(n), k.allowed(k.typ))
 		return
 	}
 	d.setText(k, v, n.Value, path, d.at(n.Line))
@@ -385,11 +366,11 @@ func (d *decoder) setText(k *key, v reflect.Value, text, path string, o Origin) 
 	if err := k.set(v, text); err != nil {
 		switch {
 		case k.typ == secretType:
-			d.report.errorf(path, o, "%v", err)
+			d.report.Errorf(path, o, "%v", err)
 		case k.check == "url" && strings.Contains(text, "@"): // it may hold a password
-			d.report.errorf(path, o, "the address is no good: %v", err)
+			d.report.Errorf(path, o, "the address is no good: %v", err)
 		default:
-			d.report.errorf(path, o, "%s is no good: %v", quote(text), err)
+			d.report.Errorf(path, o, "%s is no good: %v", Quote(text), err)
 		}
 		return
 	}
@@ -402,7 +383,7 @@ func (d *decoder) setList(k *key, v reflect.Value, texts []string, path string, 
 	for _, t := range texts {
 		s, err := k.text(t)
 		if err != nil {
-			d.report.errorf(path, o, "%s is no good: %v", quote(t), err)
+			d.report.Errorf(path, o, "%s is no good: %v", Quote(t), err)
 			return
 		}
 		if !slices.Contains(out, s) {

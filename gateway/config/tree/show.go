@@ -1,4 +1,4 @@
-package config
+package tree
 
 import (
 	"bytes"
@@ -6,17 +6,19 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"herald/platforms"
 )
 
-// Show returns the whole configuration as YAML, with the origin of each value as a comment. Secrets are "***". The text can
-// be used as a config.yaml once the secrets are taken out. r may be nil: then there are no comments.
-func Show(c *Config, r *Report) []byte {
-	return encode(show(keyTree(), reflect.ValueOf(c).Elem(), r, "", everything))
+// Show returns all settings as YAML, with the origin of each value as a comment. Secrets are "***". The text can be used as
+// a config.yaml once the secrets are taken out. r may be nil: then there are no comments.
+func (t *Tree) Show(settings any, r *Report) []byte {
+	return encode(show(t.root, valueOf(settings), r, "", everything))
 }
 
 // ShowChanged is Show with only the values that are not the default.
-func ShowChanged(c *Config, r *Report) []byte {
-	n := show(keyTree(), reflect.ValueOf(c).Elem(), r, "", func(path string, _ reflect.Value) bool { return r != nil && r.touched(path) })
+func (t *Tree) ShowChanged(settings any, r *Report) []byte {
+	n := show(t.root, valueOf(settings), r, "", func(path string, _ reflect.Value) bool { return r != nil && r.touched(path) })
 	if len(n.Content) == 0 {
 		return []byte("# every value is the default\n")
 	}
@@ -126,7 +128,7 @@ func showValue(k *key, v reflect.Value, r *Report, path string) *yaml.Node {
 	case v.Kind() == reflect.String:
 		return scalar(v.String())
 	case v.Type() == secretType:
-		if !v.Interface().(Secret).IsSet() {
+		if !v.Interface().(platforms.Secret).IsSet() {
 			return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 		}
 		return scalar("***")

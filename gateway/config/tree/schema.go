@@ -1,4 +1,4 @@
-package config
+package tree
 
 import (
 	"encoding/json"
@@ -11,10 +11,10 @@ import (
 
 // Schema returns a JSON Schema (draft 2020-12) of config.yaml, for editors. Secrets are left out, since they have no
 // place there.
-func Schema() []byte {
-	s := schemaOf(keyTree())
+func (t *Tree) Schema() []byte {
+	s := t.schemaOf(t.root)
 	s.Schema = "https://json-schema.org/draft/2020-12/schema"
-	s.Title = "Herald configuration"
+	s.Title = t.spec.Title
 	b, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return []byte("{}") // a schema of our own always encodes
@@ -23,7 +23,7 @@ func Schema() []byte {
 }
 
 // schemaOf describes one key.
-func schemaOf(k *key) *jsonschema.Schema {
+func (t *Tree) schemaOf(k *key) *jsonschema.Schema {
 	s := &jsonschema.Schema{Description: k.doc}
 	switch {
 	case k.fields != nil:
@@ -32,7 +32,7 @@ func schemaOf(k *key) *jsonschema.Schema {
 			if f.typ == secretType {
 				continue
 			}
-			s.Properties[f.name] = schemaOf(f)
+			s.Properties[f.name] = t.schemaOf(f)
 			s.PropertyOrder = append(s.PropertyOrder, f.name)
 			if f.required {
 				s.Required = append(s.Required, f.name)
@@ -43,12 +43,12 @@ func schemaOf(k *key) *jsonschema.Schema {
 			return &jsonschema.Schema{Description: k.doc, AnyOf: []*jsonschema.Schema{{Type: "string"}, s}}
 		}
 	case k.elem != nil && k.typ.Kind() == reflect.Map:
-		s.Type, s.AdditionalProperties = "object", schemaOf(k.elem)
-		if k.keys == "platform" {
-			s.PropertyNames = &jsonschema.Schema{Enum: anys(knownPlatforms[:])}
+		s.Type, s.AdditionalProperties = "object", t.schemaOf(k.elem)
+		if k.keys != "" {
+			s.PropertyNames = &jsonschema.Schema{Enum: anys(t.spec.Names[k.keys])}
 		}
 	case k.elem != nil:
-		s.Type, s.Items = "array", schemaOf(k.elem)
+		s.Type, s.Items = "array", t.schemaOf(k.elem)
 	case k.typ.Kind() == reflect.Slice:
 		item := &jsonschema.Schema{Types: []string{"string", "number"}}
 		if len(k.oneof) > 0 {
