@@ -68,7 +68,7 @@ func (a *approvals) Approve(ctx context.Context, call tools.Call, spec tools.Spe
 		return mayRun(), nil
 	}
 	if len(check.Dangers) > 0 && !check.Contained {
-		a.g.sandboxes.decide(ctx, spec) // whether it runs in a container may be open yet
+		a.g.workspace.Decide(ctx, spec) // whether it runs in a container may be open yet
 		check, _ = a.g.catalog.terminal.Check(call, typed)
 	}
 	d, err := a.layers(ctx, call, check)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"herald/gateway/config"
 	"herald/gateway/model"
 	"herald/gateway/turn"
 	"herald/sessions"
@@ -46,12 +45,9 @@ func (a *asker) Ask(ctx context.Context, call tools.Call, question string, choic
 // buildTools makes the environment and registers every tool.
 func (g *Gateway) buildTools() error {
 	cfg := g.cfg()
-	if err := g.openSandboxes(); err != nil {
-		return err
-	}
 	g.catalog = &catalog{g: g, registry: tools.NewRegistry(tools.RegistryOptions{Clock: g.now, Log: g.log}), asker: &asker{},
 		results: tools.NewResultStore(g.opt.Paths.Spill, tools.ResultOptions{Clock: g.now, Preview: onOff(cfg.Tools.Output.PreviewChars > 0, cfg.Tools.Output.PreviewChars)}), memo: map[string][]model.ToolDef{}}
-	environment := g.sandboxes.environment
+	environment := g.workspace.Environment
 	var all []tools.Tool
 	g.catalog.files = files.New(files.Deps{Environment: environment, Home: g.opt.Paths.Home, Root: g.opt.Paths.Home, SafeRoots: cfg.Security.WriteRoots, Approve: g.approvals.ApproveWrite, Now: g.now})
 	all = append(all, g.catalog.files.Tools()...)
@@ -66,7 +62,7 @@ func (g *Gateway) buildTools() error {
 	}
 	var errs []error
 	for _, t := range all {
-		errs = append(errs, g.catalog.registry.Register(g.sandboxes.deciding(t)))
+		errs = append(errs, g.catalog.registry.Register(g.workspace.Deciding(t)))
 	}
 	return errors.Join(errs...)
 }
@@ -90,7 +86,7 @@ func (g *Gateway) toolRedactor() tools.Redactor {
 // bus makes the dispatch bus over the registry.
 func (c *catalog) bus(journal tools.Journal) *tools.Bus {
 	cfg := c.g.cfg()
-	bus := tools.NewBus(tools.Options{Registry: c.registry, Journal: journal, Approver: c.g.approvals, Checkpointer: decidingFor{c.g.sandboxes, c.g.checkpoints}, Redactor: c.g.toolRedactor(), Results: c.results, Clock: c.g.now,
+	bus := tools.NewBus(tools.Options{Registry: c.registry, Journal: journal, Approver: c.g.approvals, Checkpointer: c.g.checkpoints, Redactor: c.g.toolRedactor(), Results: c.results, Clock: c.g.now,
 		Log: c.g.log, DefaultTimeout: cfg.Tools.Timeouts.Sequential, BatchTimeout: cfg.Tools.Timeouts.Batch, Grace: cfg.Agent.InterruptGrace,
 		MaxResult: cfg.Tools.Output.MaxChars, BatchMax: cfg.Tools.Output.TurnMaxChars})
 	bus.Subscribe(c.g.metrics.Tool)
@@ -208,20 +204,4 @@ func (t todos) Save(ctx context.Context, session string, l todo.List) error {
 	return t.g.store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
 		return tx.SetValue(spaceTodo, session, data, t.g.now())
 	})
-}
-
-// secretNames returns the names of variables that must not reach commands: Herald's own, and whatever the
-// configuration treats as a secret.
-func secretNames(environ []string) []string {
-	prefixes := append(config.EnvPrefixes(), "HERALD_")
-	var out []string
-	for _, kv := range environ {
-		name, _, _ := strings.Cut(kv, "=")
-		for _, prefix := range prefixes {
-			if strings.HasPrefix(name, prefix) {
-				out = append(out, name)
-			}
-		}
-	}
-	return out
 }

@@ -190,16 +190,13 @@ func (g *Gateway) dir(s sessions.Session) string {
 	if t, ok := g.task(s.Origin.Address); ok && t.Workdir != "" {
 		return t.Workdir
 	}
-	if dir, ok := g.env.Dir(string(s.ID)); ok {
-		return dir
-	}
-	return g.workDir()
+	return g.workspace.Dir(string(s.ID))
 }
 
 // prompt builds the system prompt of a new session.
 func (g *Gateway) prompt(_ context.Context, s sessions.Session, names []string, m model.Info) string {
 	in := agent.PromptInput{Session: s, Tools: names, Model: m, Now: g.now(), Instructions: g.cfg().Agent.Instructions,
-		Dir: g.workDir(), HidePeople: g.cfg().Privacy.RedactPII}
+		Dir: g.workspace.Start(), HidePeople: g.cfg().Privacy.RedactPII}
 	if soul, err := os.ReadFile(filepath.Join(g.opt.Paths.Home, "SOUL.md")); err == nil && len(soul) < 64<<10 {
 		in.Identity = string(soul)
 	}
@@ -285,7 +282,7 @@ func (g *Gateway) chatSettings() turn.Settings {
 		MaxMedia: int64(cfg.Gateway.MaxInboundMedia), MediaDir: filepath.Join(g.opt.Paths.Media, "in"),
 		Media: turn.MediaPolicy{
 			Roots: []string{g.opt.Paths.Media}, AllowDirs: cfg.Gateway.MediaAllowDirs, Strict: cfg.Gateway.StrictMedia,
-			Recent: recent, Denied: g.protected, Resolve: g.courier.Resolve,
+			Recent: recent, Denied: g.workspace.Settings().Protected, Resolve: g.courier.Resolve,
 		},
 		ShowNarration: !cfg.FilterSilence, HideWarnings: cfg.Display.HideWarnings, CompactNotices: cfg.Compression.Progress,
 		NudgeEvery: cfg.Memory.NudgeInterval, MaxRows: cfg.Sessions.MaxResumeMessages, Timestamps: cfg.Gateway.Timestamps,

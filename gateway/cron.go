@@ -16,6 +16,7 @@ import (
 	"herald/gateway/jobs"
 	"herald/gateway/router"
 	"herald/gateway/turn"
+	"herald/gateway/workspace"
 	"herald/locales"
 	"herald/platforms"
 	"herald/platforms/fetch"
@@ -27,7 +28,7 @@ import (
 func (g *Gateway) newJobs() *jobs.Jobs {
 	p := g.opt.Paths
 	scripts := jobs.NewScripts(jobs.ScriptOptions{Dir: filepath.Join(p.Home, jobs.ScriptsDir), Timeout: func() time.Duration { return g.cfg().Cron.ScriptTimeout },
-		Deny: secretNames(os.Environ()), Passthrough: g.cfg().Terminal.EnvPassthrough, Redact: g.opt.Redactor.String})
+		Deny: workspace.SecretNames(os.Environ()), Passthrough: g.cfg().Terminal.EnvPassthrough, Redact: g.opt.Redactor.String})
 	return jobs.New(jobs.Options{
 		Scripts: scripts, Watcher: &jobs.Watcher{Fetch: func() fetch.Options { return g.downloads("") }, Scripts: scripts, Redact: g.opt.Redactor.String},
 		Store: g.store, Router: waker{g}, Account: platforms.AccountID(cmp.Or(g.opt.Profile, config.DefaultProfile)),

@@ -17,13 +17,13 @@ import (
 	"herald/gateway/admin"
 	"herald/gateway/command"
 	"herald/gateway/config"
-	"herald/gateway/courier"
 	"herald/gateway/delivery"
 	"herald/gateway/jobs"
 	"herald/gateway/model/pool"
 	"herald/gateway/router"
 	"herald/gateway/toolbox"
 	"herald/gateway/turn"
+	"herald/gateway/workspace"
 	"herald/locales"
 	"herald/platforms"
 	"herald/sessions"
@@ -31,7 +31,6 @@ import (
 	"herald/tools"
 	"herald/tools/process"
 	"herald/tools/redact"
-	"herald/tools/sandbox"
 )
 
 // Options is what a Gateway is made from.
@@ -68,16 +67,15 @@ type Gateway struct {
 	metrics *admin.Metrics
 
 	store       *sqlite.Store
-	sandboxes   *sandboxes
-	env         sandbox.Environment // the profile's own place
+	workspace   *workspace.Workspace
 	bus         *tools.Bus
 	catalog     *catalog
 	toolLog     *toolbox.CallLog
 	memory      *memories
 	processes   *process.Processes
-	checkpoints checkpoints
+	checkpoints *workspace.Checkpoints
 	approvals   *approvals
-	courier     *courier.Courier
+	courier     *workspace.Courier
 	models      *pool.Pool
 	gate        *access.Gate
 	pairing     *access.Pairing
@@ -127,11 +125,14 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	}
 	g.approvals = newApprovals(g)
 	g.secureHome()
+	if g.workspace, err = workspace.Open(g.place()); err != nil {
+		return nil, err
+	}
+	g.checkpoints = workspace.NewCheckpoints(g.workspace)
+	g.courier = g.workspace.Courier(func() []string { return g.cfg().Gateway.MediaAllowDirs })
 	if err := g.buildTools(); err != nil {
 		return nil, err
 	}
-	g.openCheckpoints()
-	g.openCourier()
 	if g.models, err = pool.Open(ctx, pool.Options{Config: g.cfg, Reminder: g.reminder, Log: g.log}); err != nil {
 		return nil, err
 	}
@@ -162,6 +163,11 @@ func (g *Gateway) openStore(ctx context.Context) error {
 	}
 	g.store = store
 	return nil
+}
+
+// place says where the profile's commands run.
+func (g *Gateway) place() workspace.Settings {
+	return workspace.Settings{Config: g.cfg(), Paths: g.opt.Paths, Profile: g.opt.Profile, Log: g.log, Now: g.now, Supervisor: g.opt.Supervisor}
 }
 
 // listen takes the HTTP address. The default port gives way to a free one when something else has it; a
@@ -208,7 +214,7 @@ func (g *Gateway) buildCore() {
 		Tier:    func(e platforms.Event) access.Tier { return g.decide(e).Tier },
 		May:     func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
 		Named:   func(e platforms.Event) bool { return g.decide(e).Named },
-		SetHome: g.setHome, Forget: g.forget, Processes: processes{g}, Checkpoints: g.checkpoints.store, Project: g.rollbackDir, Recovered: g.checkpoints.finished, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.Summarise,
+		SetHome: g.setHome, Forget: g.forget, Processes: processes{g}, Checkpoints: g.checkpoints.Store(), Project: g.checkpoints.Project, Recovered: g.checkpoints.Recovered, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.Summarise,
 		Resend: g.worker.Resend, AnswerAsk: g.runner.AnswerClick, AnswerClick: g.accounts.answerClick,
 		MayDecide: func(e platforms.Event, requester platforms.UserID) bool {
 			return g.decide(e).MayDecide(g.cfg().Approvals.Scope, requester, e.Sender)
@@ -253,7 +259,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	for _, w := range g.gate.Warnings(g.accounts.trusted()...) {
 		g.log.Warn().Msg(w)
 	}
-	g.checkpoints.recover(ctx)
+	g.checkpoints.Recover(ctx)
 	if err := g.recover(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // it was told to stop before it had started: everything waits on disk for the next process
@@ -365,14 +371,14 @@ func (g *Gateway) close() {
 		g.processes.Close(ctx)
 		cancel()
 	}
-	if g.sandboxes != nil {
-		if err := g.sandboxes.close(); err != nil {
-			g.log.Warn().Err(err).Msg("the place where commands run did not close cleanly")
+	if g.workspace != nil {
+		if err := g.workspace.Close(); err != nil {
+			g.log.Warn().Err(err).Msg("the workspace did not close cleanly")
 		}
 	}
-	if g.checkpoints.store != nil {
+	if g.checkpoints != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), checkpointGrace)
-		if err := g.checkpoints.store.Close(ctx); err != nil {
+		if err := g.checkpoints.Close(ctx); err != nil {
 			g.log.Warn().Err(err).Msg("the checkpoints did not close in time; the next start finishes what was begun")
 		}
 		cancel()

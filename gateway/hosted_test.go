@@ -10,8 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/gateway"
-	"herald/gateway/config"
 	"herald/gateway/model/modeltest"
 	"herald/platforms/platformtest/telegramtest"
 	"herald/tools/sandbox/sandboxtest"
@@ -170,40 +168,4 @@ func TestHosted_RollbackWhereThereIsNone(t *testing.T) {
 		h.until("it says why", func() bool { return h.count(7, "a place that this machine does not see") == i+1 })
 	}
 	require.NoDirExists(t, filepath.Join(h.home, "checkpoints"))
-}
-
-// A person at a shell names directories as the container does; from a directory that has nothing to do with it the shell's
-// own stands for where the container's sessions begin.
-func TestSandbox_NamedAtAShell(t *testing.T) {
-	home, err := filepath.EvalSymlinks(t.TempDir())
-	require.NoError(t, err)
-	place := func(backend string) gateway.Sandbox {
-		src := config.Source{Home: home, UserHome: home, Environ: []string{"HOME=" + home}, Flags: map[string]string{"terminal.backend": backend, "terminal.ssh_host": "host.example"}}
-		cfg, _, err := config.Load(src)
-		require.NoError(t, err)
-		return gateway.Sandbox{Config: cfg, Paths: config.PathsFor(home), Profile: config.DefaultProfile}
-	}
-	named := func(backend, dir string) string {
-		p, err := place(backend).Named(dir, "/somewhere")
-		require.NoError(t, err)
-		return p.Host
-	}
-	require.Equal(t, "/somewhere", named("docker", ""), "nothing was run in a container yet")
-	own := filepath.Join(home, "sandboxes", "docker", "default")
-	for _, dir := range []string{"home", "workspace/app"} {
-		require.NoError(t, os.MkdirAll(filepath.Join(own, dir), 0o700))
-	}
-	require.Equal(t, own+"/workspace", named("docker", ""))
-	require.Equal(t, own+"/workspace/app", named("auto", "/workspace/app"))
-	require.Equal(t, "/nowhere", named("docker", "/nowhere"))
-	require.Equal(t, "/somewhere", named("local", ""))
-	require.Equal(t, "/workspace/app", named("local", "/workspace/app"))
-	_, err = place("ssh").Named("", "/somewhere")
-	require.ErrorIs(t, err, gateway.ErrElsewhere)
-
-	p, err := place("docker").Named("", own+"/workspace/app")
-	require.NoError(t, err)
-	require.Equal(t, "/workspace/app", p.Shown(p.Host))
-	require.Equal(t, "/workspace/app", place("local").Shown(own+"/workspace/app"))
-	require.Equal(t, "/elsewhere", place("docker").Shown("/elsewhere"))
 }

@@ -34,7 +34,9 @@ func (g *Gateway) sweep(ctx context.Context) {
 			g.log.Info().Int64("bytes", freed).Msg("free pages were given back to the disk")
 		}
 	}
-	g.checkpoints.prune(ctx)
+	if set := g.cfg().Checkpoints; set.AutoPrune && g.checkpoints.Store().On() && g.due(ctx, "checkpoints", time.Duration(set.MinInterval)*time.Hour) {
+		g.checkpoints.Prune(ctx, time.Duration(set.RetentionDays)*24*time.Hour)
+	}
 	if _, err := g.catalog.results.Prune(); err != nil {
 		g.log.Debug().Err(err).Msg("old tool results could not be removed")
 	}

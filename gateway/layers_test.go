@@ -22,7 +22,7 @@ var layers = map[string][]string{
 	"gateway/model/pool": {"gateway/agent", "gateway/model", "gateway/config", "sessions"},
 	"gateway/toolbox":    {"gateway/admin", "sessions", "platforms", "tools"},
 	"gateway/jobs":       {"cron", "gateway/config", "gateway/router", "gateway/turn", "gateway/model", "gateway/delivery", "sessions", "platforms", "tools"},
-	"gateway/courier":    {"sessions", "platforms", "tools"},
+	"gateway/workspace":  {"gateway/config", "sessions", "platforms", "tools", "deploy"},
 	"gateway/access":     {"sessions", "platforms"},
 	"gateway/command":    {"*"},
 	"gateway/delivery":   {"sessions", "platforms"},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"herald/gateway/config"
 	"herald/gateway/router"
 	"herald/locales"
 	"herald/platforms"
@@ -22,18 +21,10 @@ import (
 func (g *Gateway) newProcesses(environment func(tools.Caller) (sandbox.Environment, error)) []tools.Tool {
 	cfg := g.cfg()
 	g.processes = process.New(process.Options{Environment: environment, Store: processes{g}, Redact: g.opt.Redactor.String,
-		Survive:  func(backend string) bool { return survives(cfg, backend) },
+		Survive:  g.workspace.Settings().Survives,
 		Surface:  func() bool { return g.cfg().Delegation.SurfaceProcesses },
 		Finished: g.metrics.ProcessEnded, Log: g.log, Now: g.now})
 	return []tools.Tool{g.processes.Tool(process.ToolOptions{MaxWait: cfg.Terminal.Timeout})}
-}
-
-// survives reports whether background processes of a backend run on when the daemon stops in order.
-func survives(cfg *config.Config, backend string) bool {
-	if backend == "docker" { // they live as long as their container
-		return cfg.Terminal.ContainerPersistent && cfg.Terminal.DockerKeep
-	}
-	return cfg.Processes.OnStop == "keep"
 }
 
 // processes keeps their records as durable values and brings news of them to their conversations. For commands it is

@@ -11,10 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/gateway"
-	"herald/gateway/config"
 	"herald/gateway/model/modeltest"
-	"herald/tools/sandbox"
 	"herald/tools/sandbox/sandboxtest"
 )
 
@@ -163,26 +160,6 @@ func TestSandbox_ContainerValuesMatterOnlyThere(t *testing.T) {
 		h.set["terminal.backend"], h.set[key] = "docker", value
 		_, err := h.open()
 		require.ErrorContains(t, err, key)
-	}
-}
-
-// The command line of a profile and all of its chats have one key, and all profiles of a home one sandbox directory.
-func TestSandbox_KeysOfProfiles(t *testing.T) {
-	home := t.TempDir()
-	for profile, want := range map[string]struct{ home, key, dir string }{
-		config.DefaultProfile: {home, "default", "default"},
-		"work":                {filepath.Join(home, "profiles", "work"), "profile:work", "profile_work"},
-	} {
-		s := gateway.Sandbox{Config: config.Default(), Paths: config.PathsFor(want.home), Profile: profile}
-		for _, chat := range []string{"", "telegram:1:2", "slack:c:u"} {
-			o, err := s.Docker(chat)
-			require.NoError(t, err)
-			d, err := sandbox.NewDocker(o)
-			require.NoError(t, err)
-			require.Equal(t, want.key, d.Key(), chat)
-			require.Equal(t, filepath.Join(home, "sandboxes", "docker", want.dir), d.FilesDir())
-			require.NoError(t, d.Close())
-		}
 	}
 }
 

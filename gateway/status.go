@@ -33,7 +33,7 @@ func (s status) Lines(p *locales.Printer) []string {
 		lines = append(lines, p.T("command.status.account_detail", locales.Str("platform", name), locales.Str("state", state),
 			locales.Str("detail", format.EscapeMarkdown(s.g.opt.Redactor.String(st.health.Detail)))))
 	}
-	where := s.g.sandboxes.choice()
+	where := s.g.workspace.Choice()
 	lines = append(lines, p.T("command.status.sandbox", locales.Str("backend", where.Backend), locales.Str("reason", format.EscapeMarkdown(s.g.opt.Redactor.String(where.Reason)))))
 	if n := s.g.worker.Depth(); n > 0 {
 		lines = append(lines, p.N("command.status.outbox", n))

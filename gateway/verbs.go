@@ -79,7 +79,7 @@ func (g *Gateway) statusReply(ctx context.Context) (StatusReply, error) {
 	r := StatusReply{Version: g.opt.Version, PID: os.Getpid(), Home: g.opt.Paths.Home, Profile: g.opt.Profile, URL: g.URL(),
 		Model: g.models.Current("").String(), Because: g.models.Reason(), Started: g.started, Health: g.health(), Running: stats.Running,
 		Queued: stats.Queued, Waiting: g.worker.Depth(), Draining: stats.Draining}
-	where := g.sandboxes.choice()
+	where := g.workspace.Choice()
 	r.Sandbox, r.SandboxBecause = where.Backend, g.opt.Redactor.String(where.Reason)
 	err := g.store.View(ctx, func(v sessions.View) (err error) {
 		r.Counts, err = v.Counts()

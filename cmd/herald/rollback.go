@@ -13,14 +13,14 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"herald/gateway"
 	"herald/gateway/config"
+	"herald/gateway/workspace"
 	"herald/tools/checkpoint"
 )
 
 // checkpoints opens the profile's checkpoints. They have a lock of their own: a running daemon is no obstacle.
-func (g *globals) checkpoints() (*checkpoint.Store, gateway.Sandbox, error) {
-	none := gateway.Sandbox{}
+func (g *globals) checkpoints() (*checkpoint.Store, workspace.Settings, error) {
+	none := workspace.Settings{}
 	paths, err := g.paths()
 	if err != nil {
 		return nil, none, err
@@ -37,8 +37,8 @@ func (g *globals) checkpoints() (*checkpoint.Store, gateway.Sandbox, error) {
 		return nil, none, coded{err, exitConfig}
 	}
 	log := zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.TimeOnly}).Level(zerolog.WarnLevel)
-	place := gateway.Sandbox{Config: cfg, Paths: paths, Profile: g.profileName(), Log: log, Now: time.Now}
-	store := gateway.OpenCheckpoints(place)
+	place := workspace.Settings{Config: cfg, Paths: paths, Profile: g.profileName(), Log: log, Now: time.Now}
+	store := place.Checkpoints()
 	if !store.On() {
 		return nil, none, coded{errors.New("checkpoints are off: git is not installed, or checkpoints.enabled is false"), exitConfig}
 	}

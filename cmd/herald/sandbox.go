@@ -18,6 +18,7 @@ import (
 
 	"herald/gateway"
 	"herald/gateway/config"
+	"herald/gateway/workspace"
 	"herald/tools/sandbox"
 )
 
@@ -33,24 +34,24 @@ What these verbs do happens in the same container as the commands of the chats. 
 }
 
 // sandbox is the profile's place as its configuration has it.
-func (g *globals) sandbox() (gateway.Sandbox, error) {
+func (g *globals) sandbox() (workspace.Settings, error) {
 	paths, err := g.paths()
 	if err != nil {
-		return gateway.Sandbox{}, err
+		return workspace.Settings{}, err
 	}
 	source, err := g.source(paths)
 	if err != nil {
-		return gateway.Sandbox{}, err
+		return workspace.Settings{}, err
 	}
 	cfg, report, err := config.Load(source)
 	if err == nil {
 		err = report.Err()
 	}
 	if err != nil {
-		return gateway.Sandbox{}, coded{err, exitConfig}
+		return workspace.Settings{}, coded{err, exitConfig}
 	}
 	log := zerolog.New(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: time.TimeOnly}).Level(zerolog.WarnLevel)
-	return gateway.Sandbox{Config: cfg, Paths: paths, Profile: g.profileName(), Log: log, Now: time.Now}, nil
+	return workspace.Settings{Config: cfg, Paths: paths, Profile: g.profileName(), Log: log, Now: time.Now}, nil
 }
 
 // container runs fn with the profile's container, which is closed afterwards and lives on.
@@ -187,7 +188,7 @@ Its exit code is this verb's. Standard input is passed on unless it is a termina
 }
 
 // follow takes over what a running daemon decided on for backend auto, so that both work in the same place.
-func (g *globals) follow(ctx context.Context, s gateway.Sandbox) {
+func (g *globals) follow(ctx context.Context, s workspace.Settings) {
 	var reply gateway.StatusReply
 	if s.Config.Terminal.Backend != "auto" || g.call(ctx, "status", nil, &reply) != nil {
 		return

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"herald/gateway/router"
+	"herald/gateway/workspace"
 	"herald/locales"
 	"herald/platforms"
 	"herald/platforms/format"
@@ -24,9 +25,6 @@ const (
 	offeredButtons    = 5  // checkpoints that have a button
 	diffLines         = 80 // of a diff
 )
-
-// ErrElsewhere says that a session's files are where this machine does not see them, so that there are no checkpoints.
-var ErrElsewhere = errors.New("the files are elsewhere")
 
 // fileCommands are about the files that the agent changed.
 func fileCommands() []Spec {
@@ -136,7 +134,7 @@ func (q *Request) noCheckpoint(ctx context.Context, dir string, err error) error
 	switch {
 	case errors.Is(err, checkpoint.ErrOff):
 		return q.reply(ctx, q.t("command.rollback.off"))
-	case errors.Is(err, ErrElsewhere):
+	case errors.Is(err, workspace.ErrElsewhere):
 		return q.reply(ctx, q.t("command.rollback.elsewhere"))
 	case errors.Is(err, checkpoint.ErrBusy):
 		return q.reply(ctx, q.t("command.rollback.busy"))

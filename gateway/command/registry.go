@@ -40,7 +40,7 @@ type Services struct {
 	// Forget drops cached conversations whose rows a command has changed.
 	Forget func(id sessions.ID)
 	// Checkpoints are the pictures of the agent's directories. Project returns the one that a session works in, and what
-	// people call a path of it; ErrElsewhere where this machine does not see it.
+	// people call a path of it; workspace.ErrElsewhere where this machine does not see it.
 	Checkpoints *checkpoint.Store
 	// Recovered returns the rollback of a directory that the last process began and this one has finished.
 	Recovered func(dir string) (checkpoint.Result, bool)

@@ -1,4 +1,4 @@
-package courier
+package workspace
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ func newDelivery(t *testing.T, backend string, change func(*sandbox.DockerOption
 	if change != nil {
 		change(&d.opts)
 	}
-	d.Courier = New(Options{
+	d.Courier = NewCourier(CourierOptions{
 		Place:   func(sessions.Key) (sandbox.Environment, error) { return d.env, nil },
 		Layouts: func(of sessions.Key) []sandbox.Mounts { return sandbox.Layouts(d.opts, string(of), false) },
 		Denied:  func(host string) bool { return strings.Contains(host, "denied") },

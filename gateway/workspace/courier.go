@@ -1,9 +1,4 @@
-// Package courier brings files that were made in a sandbox to where the platforms can read them: a private directory of the
-// cache. The copy is what is checked and what is sent; a container may change its own file at any moment. Credentials
-// stay where they are, and nothing outside of the mounts is read by a link that a container made.
-//
-// It knows nothing of messages and platforms: it takes a path and returns one.
-package courier
+package workspace
 
 import (
 	"cmp"
@@ -30,8 +25,8 @@ import (
 	"herald/tools/spill"
 )
 
-// Options configure a Courier. All functions are needed.
-type Options struct {
+// CourierOptions configure a Courier. All functions are needed.
+type CourierOptions struct {
 	// Place is where the commands of a conversation run.
 	Place func(of sessions.Key) (sandbox.Environment, error)
 	// Layouts are the mounts of all containers that may have the conversation's files (see sandbox.Layouts).
@@ -50,21 +45,49 @@ type Options struct {
 	Log               zerolog.Logger
 }
 
-// Courier brings files that were made in a sandbox to where the platforms can read them. It is safe for concurrent use.
+// Courier brings files that were made in a sandbox to where the platforms can read them: a private directory of the
+// cache. The copy is what is checked and what is sent; a container may change its own file at any moment. Credentials
+// stay where they are, and nothing outside of the mounts is read by a link that a container made. It knows nothing of
+// messages and platforms: it takes a path and returns one. It is safe for concurrent use.
 type Courier struct {
-	o Options
+	o CourierOptions
 
 	mu   sync.Mutex
 	told map[string]bool // paths whose failure was logged
 }
 
-// New returns a courier. Nothing is made on disk.
-func New(o Options) *Courier {
+// NewCourier returns a courier. Nothing is made on disk.
+func NewCourier(o CourierOptions) *Courier {
 	o.MaxFile, o.MaxTotal = cmp.Or(o.MaxFile, DefaultMaxFile), cmp.Or(o.MaxTotal, DefaultMaxTotal)
 	return &Courier{o: o}
 }
 
-// Defaults of Options.
+// Courier makes the courier of the profile; allowed are further directories of this machine whose files may leave.
+func (w *Workspace) Courier(allowed func() []string) *Courier {
+	s := w.set
+	sandboxes := s.sandboxDir()
+	return NewCourier(CourierOptions{
+		Place:   func(of sessions.Key) (sandbox.Environment, error) { return w.Present(string(of)), nil },
+		Layouts: s.Layouts,
+		Denied: func(host string) bool {
+			if _, own := inside(host, sandboxes); own {
+				return false // the mounts refuse the credentials there
+			}
+			return s.Protected(host)
+		},
+		Allowed: func(host string) bool {
+			for _, dir := range append([]string{s.Paths.Media}, allowed()...) {
+				if _, ok := inside(host, dir); ok {
+					return true
+				}
+			}
+			return false
+		},
+		Dir: filepath.Join(s.Paths.Media, "out"), Now: s.Now, Log: s.Log,
+	})
+}
+
+// Defaults of CourierOptions.
 const (
 	DefaultMaxFile  = 256 << 20
 	DefaultMaxTotal = 1 << 30
@@ -280,7 +303,7 @@ func (c *Courier) makeRoom() {
 	}
 }
 
-// tell logs once for each path why it is nowhere.
+// tell logs once for each path why it was not found.
 func (c *Courier) tell(name string, reasons []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

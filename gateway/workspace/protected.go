@@ -1,4 +1,4 @@
-package gateway
+package workspace
 
 import (
 	"os"
@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// protected reports files that never leave through a chat: what the home keeps beside the caches and the
+// Protected reports files that never leave through a chat: what the home keeps beside the caches and the
 // workspace, and the usual places of credentials.
-func (g *Gateway) protected(path string) bool {
-	home := g.opt.Paths.Home
+func (s Settings) Protected(path string) bool {
+	home := s.Paths.Home
 	if real, err := filepath.EvalSymlinks(home); err == nil {
 		home = real
 	}
@@ -21,7 +21,7 @@ func (g *Gateway) protected(path string) bool {
 		return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 	}
 	if inside(home) {
-		return !inside(g.opt.Paths.Cache) && !inside(g.cfg().WorkDir(g.opt.Paths))
+		return !inside(s.Paths.Cache) && !inside(s.Config.WorkDir(s.Paths))
 	}
 	user, err := os.UserHomeDir()
 	if err == nil {

@@ -1,27 +1,24 @@
-package gateway
+package workspace
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	image "herald/deploy/sandbox"
 	"herald/gateway/config"
-	"herald/tools"
 	"herald/tools/sandbox"
 )
 
-// Sandbox is what the profile's place for commands is made from, for the daemon and for the command line.
-type Sandbox struct {
+// Settings say where a profile works, for the daemon and for the command line.
+type Settings struct {
+	// Config is a loaded configuration; what is read of it needs a restart to change.
 	Config  *config.Config
 	Paths   config.Paths
 	Profile string
@@ -33,7 +30,7 @@ type Sandbox struct {
 
 // Open makes the environment of the profile that terminal.backend names. Nothing is asked of a container engine or of
 // another host before the first command. Close it.
-func (s Sandbox) Open() (sandbox.Environment, error) {
+func (s Settings) Open() (sandbox.Environment, error) {
 	switch backend := s.Config.Terminal.Backend; backend {
 	case "docker":
 		o, err := s.Docker("")
@@ -67,7 +64,7 @@ func (s Sandbox) Open() (sandbox.Environment, error) {
 }
 
 // local is this machine.
-func (s Sandbox) local() (sandbox.Environment, error) {
+func (s Settings) local() (sandbox.Environment, error) {
 	t := s.Config.Terminal
 	dir := filepath.Clean(s.Config.WorkDir(s.Paths))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -83,14 +80,14 @@ func (s Sandbox) local() (sandbox.Environment, error) {
 			init = append(init, rc)
 		}
 	}
-	return sandbox.NewLocal(sandbox.LocalOptions{Dir: dir, Home: home, SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: secretNames(os.Environ()),
+	return sandbox.NewLocal(sandbox.LocalOptions{Dir: dir, Home: home, SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: SecretNames(os.Environ()),
 		InitFiles: init, Shell: t.Shell, Window: s.Config.Tools.Output.MaxBytes, Now: s.Now,
 		Supervisor: s.Supervisor, JobDir: filepath.Join(s.Paths.Home, "processes"), JobLog: int64(s.Config.Processes.LogMB) << 20,
 		KeepJobs: s.Config.Processes.OnStop == "keep", JobGrace: s.Config.Processes.Grace})
 }
 
 // ssh is another host.
-func (s Sandbox) ssh() (sandbox.Environment, error) {
+func (s Settings) ssh() (sandbox.Environment, error) {
 	t := s.Config.Terminal
 	dir := "~"
 	if filepath.IsAbs(t.Cwd) || strings.HasPrefix(t.Cwd, "~/") {
@@ -102,7 +99,7 @@ func (s Sandbox) ssh() (sandbox.Environment, error) {
 	}
 	p := s.Config.Processes
 	return sandbox.NewSSH(sandbox.SSHOptions{Host: t.SSHHost, User: t.SSHUser, Port: t.SSHPort, Key: t.SSHKey, KnownHosts: known, Dir: dir,
-		SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: secretNames(os.Environ()), InitFiles: t.InitFiles, Window: s.Config.Tools.Output.MaxBytes,
+		SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: SecretNames(os.Environ()), InitFiles: t.InitFiles, Window: s.Config.Tools.Output.MaxBytes,
 		KeepJobs: p.OnStop == "keep", JobGrace: p.Grace, JobLog: int64(p.LogMB) << 20})
 }
 
@@ -118,7 +115,7 @@ func bashrc(home string) (string, error) {
 }
 
 // commandHome is what commands on this machine see as HOME; "" is the user's own (terminal.home_mode).
-func (s Sandbox) commandHome() (string, error) {
+func (s Settings) commandHome() (string, error) {
 	switch mode := s.Config.Terminal.HomeMode; {
 	case mode == "real", mode == "auto" && s.Profile == config.DefaultProfile:
 		return "", nil
@@ -130,11 +127,11 @@ func (s Sandbox) commandHome() (string, error) {
 	return dir, nil
 }
 
-func (s Sandbox) spillDir() string { return filepath.Join(s.Paths.Cache, "terminal-output") }
+func (s Settings) spillDir() string { return filepath.Join(s.Paths.Cache, "terminal-output") }
 
 // Docker returns the options of the container of a conversation; an empty key is the profile's own. Where containers
 // persist both are the same one.
-func (s Sandbox) Docker(key string) (sandbox.DockerOptions, error) {
+func (s Settings) Docker(key string) (sandbox.DockerOptions, error) {
 	t := s.Config.Terminal
 	if key == "" && t.ContainerPersistent {
 		key = "profile" // so that the command line of a named profile lands where its chats do
@@ -164,7 +161,7 @@ func (s Sandbox) Docker(key string) (sandbox.DockerOptions, error) {
 
 // shown are the directories of the profile that a container sees under their own names, read-only: what people sent,
 // long outputs, and skills. A container that other profiles share sees none of them.
-func (s Sandbox) shown() ([]sandbox.ReadOnlyFile, error) {
+func (s Settings) shown() ([]sandbox.ReadOnlyFile, error) {
 	if s.Config.Terminal.DockerSharedKey != "" {
 		return nil, nil
 	}
@@ -183,7 +180,7 @@ func (s Sandbox) shown() ([]sandbox.ReadOnlyFile, error) {
 
 // sandboxDir is where the files of persistent containers are. It is one for all profiles of a home, so that those with a
 // shared key find the same.
-func (s Sandbox) sandboxDir() string {
+func (s Settings) sandboxDir() string {
 	if dir := s.Config.Terminal.SandboxDir; dir != "" {
 		return dir
 	}
@@ -196,7 +193,7 @@ func (s Sandbox) sandboxDir() string {
 
 // variable returns one of the daemon's variables for terminal.docker_forward_env: of the environment, else of the
 // profile's .env.
-func (s Sandbox) variable(name string) (string, bool) {
+func (s Settings) variable(name string) (string, bool) {
 	if value, ok := os.LookupEnv(name); ok {
 		return value, true
 	}
@@ -213,167 +210,18 @@ func (s Sandbox) variable(name string) (string, bool) {
 	return "", false
 }
 
-// sandboxes hands out the environments of the profile: its own, and where containers keep nothing one for each
-// conversation.
-type sandboxes struct {
-	sandbox Sandbox
-	own     sandbox.Environment
-
-	mu     sync.Mutex
-	rooms  map[string]*room // by the key of the conversation
-	closed bool
-}
-
-// room is a throwaway container of one conversation.
-type room struct {
-	env  *sandbox.Docker
-	idle *time.Timer
-}
-
-// openSandboxes makes the profile's own environment.
-func (g *Gateway) openSandboxes() error {
-	s := Sandbox{Config: g.cfg(), Paths: g.opt.Paths, Profile: g.opt.Profile, Log: g.log, Now: g.now, Supervisor: g.opt.Supervisor}
-	g.sandboxes = &sandboxes{sandbox: s, rooms: map[string]*room{}}
-	own, err := s.Open()
-	if err != nil {
-		return err
-	}
-	g.sandboxes.own, g.env = own, own
-	return nil
-}
-
-// environment is where a caller's commands run.
-func (p *sandboxes) environment(caller tools.Caller) (sandbox.Environment, error) {
-	if p.sandbox.Config.Terminal.ContainerPersistent || caller.Key == "" || p.own.Backend() != "docker" {
-		return p.own, nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil, fmt.Errorf("%w: the daemon is stopping", sandbox.ErrUnavailable)
-	}
-	r := p.rooms[caller.Key]
-	if r == nil {
-		o, err := p.sandbox.Docker(caller.Key)
-		if err != nil {
-			return nil, err
-		}
-		env, err := sandbox.NewDocker(o)
-		if err != nil {
-			return nil, err
-		}
-		r = &room{env: env}
-		p.rooms[caller.Key] = r
-		r.idle = time.AfterFunc(p.sandbox.Config.Terminal.Lifetime, func() { p.leave(caller.Key) })
-	}
-	r.idle.Reset(p.sandbox.Config.Terminal.Lifetime)
-	return r.env, nil
-}
-
-// leave closes a room that was not used for its lifetime. One in which something runs is kept for another.
-func (p *sandboxes) leave(key string) {
-	p.mu.Lock()
-	r := p.rooms[key]
-	if r == nil || p.closed {
-		p.mu.Unlock()
-		return
-	}
-	if r.env.Busy() {
-		r.idle.Reset(p.sandbox.Config.Terminal.Lifetime)
-		p.mu.Unlock()
-		return
-	}
-	delete(p.rooms, key)
-	p.mu.Unlock()
-	if err := r.env.Close(); err != nil {
-		p.sandbox.Log.Warn().Err(err).Msg("a throwaway container could not be removed")
-	}
-}
-
-// close closes all of them at once.
-func (p *sandboxes) close() error {
-	p.mu.Lock()
-	p.closed = true
-	all := []sandbox.Environment{p.own}
-	for _, r := range p.rooms {
-		r.idle.Stop()
-		all = append(all, r.env)
-	}
-	p.mu.Unlock()
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, env := range all {
-		if env != nil {
-			wg.Go(func() { errs[i] = env.Close() })
+// SecretNames returns the names of variables that must not reach commands: Herald's own, and whatever the
+// configuration treats as a secret.
+func SecretNames(environ []string) []string {
+	prefixes := append(config.EnvPrefixes(), "HERALD_")
+	var out []string
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(name, prefix) {
+				out = append(out, name)
+			}
 		}
 	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-// choice says where commands run and why. It does not wait.
-func (p *sandboxes) choice() sandbox.Choice {
-	if auto, ok := p.own.(*sandbox.Auto); ok {
-		return auto.Choice()
-	}
-	return sandbox.Choice{Backend: p.own.Backend(), Reason: "terminal.backend is " + p.sandbox.Config.Terminal.Backend}
-}
-
-// onHost reports whether commands surely run on this machine.
-func (p *sandboxes) onHost() bool { return p.choice().Backend == "local" }
-
-// decidingFor lets backend auto decide before a call that needs the place, with a word about what it waits for, and then
-// takes the picture. A decision that fails is told by the call itself.
-type decidingFor struct {
-	sandboxes *sandboxes
-	next      tools.Checkpointer
-}
-
-// Begin implements tools.Checkpointer.
-func (d decidingFor) Begin(ctx context.Context, call tools.Call, spec tools.Spec) (func(context.Context, tools.Result), error) {
-	d.sandboxes.decide(ctx, spec)
-	return d.next.Begin(ctx, call, spec)
-}
-
-// deciding is the tool with the decision before it: calls that only read have no checkpoint.
-func (p *sandboxes) deciding(t tools.Tool) tools.Tool {
-	run := t.Run
-	t.Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {
-		p.decide(ctx, t.Spec)
-		r, err := run(ctx, call)
-		if p.sandbox.Config.Terminal.DegradedMode == "fail" {
-			r = plain(r)
-		}
-		return r, err
-	}
-	return t
-}
-
-// plain makes an ordinary error of a result that says that the place can't be reached.
-func plain(r tools.Result) tools.Result {
-	var d struct{ Status, Error string }
-	if !r.IsError || json.Unmarshal([]byte(r.Content), &d) != nil || d.Status != "degraded" {
-		return r
-	}
-	return tools.Failure("%s", d.Error)
-}
-
-// decide waits for the decision of backend auto where a tool needs it.
-func (p *sandboxes) decide(ctx context.Context, spec tools.Spec) {
-	if auto, ok := p.own.(*sandbox.Auto); ok && needsPlace(spec) {
-		_, _ = auto.Decide(ctx, func(line string) { tools.Progress(ctx, line) })
-	}
-}
-
-// needsPlace reports whether a tool works with files or commands.
-func needsPlace(spec tools.Spec) bool {
-	return spec.ChangesFiles || spec.Paths != nil || slices.Contains([]string{"terminal", "file", "code"}, spec.Toolset)
-}
-
-// workDir is where a session's tools begin, "" where only the place itself knows.
-func (g *Gateway) workDir() string {
-	if !g.sandboxes.onHost() {
-		return ""
-	}
-	return strings.TrimSuffix(g.cfg().WorkDir(g.opt.Paths), "/")
+	return out
 }

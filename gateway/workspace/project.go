@@ -1,4 +1,4 @@
-package gateway
+package workspace
 
 import (
 	"cmp"
@@ -7,10 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"herald/gateway/command"
-	"herald/gateway/courier"
 	"herald/sessions"
-	"herald/tools"
 	"herald/tools/sandbox"
 )
 
@@ -39,7 +36,7 @@ func (p Project) Shown(host string) string {
 
 // Project finds a directory of an environment on this machine. Links mean what they mean there; a directory that is not
 // there yet is found by its name.
-func (s Sandbox) Project(env sandbox.Environment, dir string) (Project, error) {
+func (s Settings) Project(env sandbox.Environment, dir string) (Project, error) {
 	switch backend := env.Backend(); {
 	case backend == "local":
 		return Project{Host: dir}, nil
@@ -60,7 +57,7 @@ func (s Sandbox) Project(env sandbox.Environment, dir string) (Project, error) {
 // Named finds a directory that a person at a shell names: by the container's name where the profile's files are in one,
 // else by its own. An empty name is the current directory cwd where the agent's work can be there, else where the
 // container's sessions begin.
-func (s Sandbox) Named(dir, cwd string) (Project, error) {
+func (s Settings) Named(dir, cwd string) (Project, error) {
 	var all []sandbox.Mounts
 	switch s.Config.Terminal.Backend {
 	case "ssh":
@@ -90,7 +87,7 @@ func (s Sandbox) Named(dir, cwd string) (Project, error) {
 }
 
 // Shown is the name that the agent knows a directory of its container by; others keep theirs.
-func (s Sandbox) Shown(host string) string {
+func (s Settings) Shown(host string) string {
 	if s.Confine(host) == "" {
 		return host
 	}
@@ -114,15 +111,15 @@ func hosted(m sandbox.Mounts, dir string) (Project, error) {
 }
 
 // containerDir is where sessions of the profile's container begin.
-func (s Sandbox) containerDir() string {
+func (s Settings) containerDir() string {
 	if s.Config.Terminal.DockerMountCwd {
-		return "/workspace"
+		return shared
 	}
 	return sandbox.ContainerCwd(s.Config.Terminal.Cwd)
 }
 
 // Layouts are the mounts of all containers that may have files of a conversation, see sandbox.Layouts.
-func (s Sandbox) Layouts(of sessions.Key) []sandbox.Mounts {
+func (s Settings) Layouts(of sessions.Key) []sandbox.Mounts {
 	o, err := s.Docker("")
 	if err != nil {
 		return nil
@@ -133,7 +130,7 @@ func (s Sandbox) Layouts(of sessions.Key) []sandbox.Mounts {
 
 // Confine returns the directory that a container writes in and that holds a path of this machine, see sandbox.Confine.
 // The directories of containers count wherever commands run now; what else is mounted does where they may run in one.
-func (s Sandbox) Confine(p string) string {
+func (s Settings) Confine(p string) string {
 	t := s.Config.Terminal
 	o := sandbox.DockerOptions{Dir: s.sandboxDir()}
 	if t.Backend != "local" && t.Backend != "ssh" {
@@ -151,56 +148,20 @@ func inside(p, dir string) (rel string, ok bool) {
 	return rel, err == nil && filepath.IsLocal(rel)
 }
 
-// openCourier makes what brings files of the sandboxes to the platforms.
-func (g *Gateway) openCourier() {
-	s := g.sandboxes.sandbox
-	sandboxes := s.sandboxDir()
-	g.courier = courier.New(courier.Options{
-		Place:   func(of sessions.Key) (sandbox.Environment, error) { return g.sandboxes.present(string(of)), nil },
-		Layouts: s.Layouts,
-		Denied: func(host string) bool {
-			if _, own := inside(host, sandboxes); own {
-				return false // the mounts refuse the credentials there
-			}
-			return g.protected(host)
-		},
-		Allowed: func(host string) bool {
-			for _, dir := range append([]string{g.opt.Paths.Media}, g.cfg().Gateway.MediaAllowDirs...) {
-				if _, ok := inside(host, dir); ok {
-					return true
-				}
-			}
-			return false
-		},
-		Dir: filepath.Join(g.opt.Paths.Media, "out"), Now: g.now, Log: g.log,
-	})
-}
-
-// present is where a conversation's commands run, without making a throwaway container for it: the profile's own place
-// stands in for one that is gone.
-func (p *sandboxes) present(key string) sandbox.Environment {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if r := p.rooms[key]; r != nil {
-		return r.env
-	}
-	return p.own
-}
-
-// workspace is where commands of a container work on files, wherever they begin.
-const workspace = "/workspace"
+// shared is where commands of a container work on files, wherever they begin.
+const shared = "/workspace"
 
 // Projects are the directories that commands of a session may change: the one that they run in, and in a container its
 // workspace, which commands name from anywhere. ErrElsewhere when this machine sees none.
-func (s Sandbox) Projects(env sandbox.Environment, session string) (all []Project, err error) {
+func (s Settings) Projects(env sandbox.Environment, session string) (all []Project, err error) {
 	dir := startOf(env, session, s)
 	p, err := s.Project(env, dir)
 	if err == nil {
 		all = append(all, p)
 	}
 	if m, ok := env.(mounted); ok && env.Backend() == "docker" {
-		if _, in := inside(dir, workspace); !in || err != nil {
-			if w, err := hosted(m.Mounts(), workspace); err == nil {
+		if _, in := inside(dir, shared); !in || err != nil {
+			if w, err := hosted(m.Mounts(), shared); err == nil {
 				all = append(all, w)
 			}
 		}
@@ -211,24 +172,8 @@ func (s Sandbox) Projects(env sandbox.Environment, session string) (all []Projec
 	return all, nil
 }
 
-// rollbackDir is command.Services.Project: of the directories that a session may change the one where the agent changed
-// something last.
-func (g *Gateway) rollbackDir(s sessions.Session) (dir string, shown func(string) string, err error) {
-	env := g.sandboxes.present(string(s.Key))
-	all, err := g.sandboxes.sandbox.Projects(env, string(s.ID))
-	if err != nil {
-		return "", nil, command.ErrElsewhere
-	}
-	store := g.checkpoints.store
-	var dirs []string
-	for _, p := range all {
-		dirs = append(dirs, store.RootFor(filepath.Join(p.Host, "x")))
-	}
-	return store.Latest(dirs...), all[0].Shown, nil
-}
-
 // startOf is where a session's commands run in an environment.
-func startOf(env sandbox.Environment, session string, s Sandbox) string {
+func startOf(env sandbox.Environment, session string, s Settings) string {
 	if dir, ok := env.Dir(session); ok || env.Backend() != "local" && env.Backend() != "auto" {
 		return dir
 	}
@@ -236,7 +181,7 @@ func startOf(env sandbox.Environment, session string, s Sandbox) string {
 }
 
 // hostFile is the name on this machine of a file that a tool names; it need not exist.
-func hostFile(s Sandbox, env sandbox.Environment, file string) (string, error) {
+func hostFile(s Settings, env sandbox.Environment, file string) (string, error) {
 	if env.Backend() == "local" {
 		return file, nil
 	}
@@ -248,13 +193,4 @@ func hostFile(s Sandbox, env sandbox.Environment, file string) (string, error) {
 		return "", err
 	}
 	return filepath.Join(p.Host, path.Base(file)), nil
-}
-
-// placeOf is where a call's commands run; one that can't be had has no files.
-func (g *Gateway) placeOf(caller tools.Caller) sandbox.Environment {
-	env, err := g.sandboxes.environment(caller)
-	if err != nil {
-		return g.env
-	}
-	return env
 }
