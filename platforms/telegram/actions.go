@@ -135,13 +135,14 @@ func (a *Adapter) SetCommands(ctx context.Context, commands []platforms.CommandI
 	})
 }
 
-// act makes one request beside the messages. It takes no turn in the rate gate, but waits for no window
-// that Telegram has closed: inside one it returns RateLimited without a request.
+// act makes one request beside the messages. It takes no turn in the rate gate, but inside a window that Telegram asked to wait
+// it returns RateLimited without a request.
 func (a *Adapter) act(ctx context.Context, chat int64, request func(context.Context) error) error {
-	if d := a.gate.window(chat); d > 0 {
-		return tooSoon(d, "Telegram asked to wait")
+	key := gateKey(chat)
+	if err := a.gate.Check(key); err != nil {
+		return err
 	}
-	call, ctx, cancel := a.newCall(ctx, 0)
+	call, ctx, cancel := newCall(ctx, 0)
 	defer cancel()
 	err := request(ctx)
 	if err == nil {
@@ -149,7 +150,7 @@ func (a *Adapter) act(ctx context.Context, chat int64, request func(context.Cont
 	}
 	e := a.outcome(call, err)
 	if e.Kind == platforms.RateLimited {
-		a.gate.close(chat, e.RetryAfter)
+		a.gate.Close(e.RetryAfter, key)
 	}
 	return e
 }

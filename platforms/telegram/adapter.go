@@ -11,18 +11,28 @@ import (
 	"github.com/go-telegram/bot"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
+
+// ownKept is how many of our messages are remembered with their threads: Telegram does not say whose message a reaction is on,
+// nor in which topic it or an old message with buttons is.
+const ownKept = 4096
+
+type ownMessage struct {
+	chat int64
+	id   int
+}
 
 // Adapter is one Telegram bot. Make it with New.
 type Adapter struct {
 	s      settings
 	api    *bot.Bot
-	http   *http.Client
+	client *wire.Client
 	moves  *http.Transport
 	me     identity
-	health health
-	gate   *gate
-	own    *ownMessages
+	health *wire.Health
+	gate   *wire.Gate
+	own    *wire.Recent[ownMessage, int] // the thread that a message of ours is in
 	albums albumVerdicts
 	doubt  chan struct{} // see doubtToken
 
@@ -54,17 +64,19 @@ func New(o Options) (*Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Adapter{s: s, own: newOwnMessages(), moved: map[int64]int64{}, doubt: make(chan struct{}, 1)}
+	a := &Adapter{s: s, own: wire.NewRecent[ownMessage, int](ownKept), moved: map[int64]int64{}, doubt: make(chan struct{}, 1)}
 	a.moves = newTransport(s)
-	a.http = &http.Client{Transport: a.moves}
+	a.client = &wire.Client{HTTP: &http.Client{Transport: a.moves}, Limit: maxAnswer, Buffer: buffered}
 	a.me = newIdentity(s.account.ID)
-	a.gate = newGate(s.Clock, s.limited)
-	a.health = health{clock: s.Clock, polling: s.WebhookURL == "", deafAfter: 2 * s.PollTimeout}
-	a.health.set("starting", "")
+	a.gate = newGate(s)
+	a.health = wire.NewHealth(s.Clock, "no poll was answered")
+	if s.WebhookURL == "" {
+		a.health.Expect(2 * s.PollTimeout)
+	}
 	a.api, err = bot.New(s.Token,
 		bot.WithSkipGetMe(),
 		bot.WithServerURL(s.BaseURL),
-		bot.WithHTTPClient(s.PollTimeout, &recorder{next: a.http}),
+		bot.WithHTTPClient(s.PollTimeout, a.client),
 		bot.WithErrorsHandler(func(err error) { s.Log.Debug().Err(a.clean(err)).Msg("bot api client") }),
 	)
 	if err != nil {
@@ -131,10 +143,10 @@ func (a *Adapter) Run(ctx context.Context, sink platforms.Sink) error {
 		err = a.poll(ctx, sink)
 	}
 	if err != nil {
-		a.health.set("paused", err.Error())
+		a.health.Set("paused", err.Error())
 		return err
 	}
-	a.health.set("stopped", "")
+	a.health.Set("stopped", "")
 	return nil
 }
 
@@ -152,7 +164,7 @@ func (a *Adapter) takeInto(in *intake) {
 }
 
 // Health says whether updates flow in. It makes no request.
-func (a *Adapter) Health() platforms.Health { return a.health.now() }
+func (a *Adapter) Health() platforms.Health { return a.health.Now() }
 
 // chatOf parses the chat and the thread of an address. A group that became a supergroup is followed.
 func (a *Adapter) chatOf(at platforms.Address) (chat int64, thread int, err error) {

@@ -1,123 +1,39 @@
 package telegram
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net"
 	"net/http"
-	"net/url"
+	"strings"
 	"time"
 
 	"herald/platforms/wire"
 )
 
 const (
-	// buffered is how much of a request body is held in memory, so that its length is known and a dead
-	// idle connection can be replaced. Larger bodies (files) are streamed.
+	// buffered is how much of a request body is held in memory. Larger bodies (files) are streamed.
 	buffered = 64 << 10
 	// maxAnswer bounds the answer of one method: 100 updates of the largest size stay far below it.
 	maxAnswer = 32 << 20
 )
 
-// call is what is known of one request. The library returns errors as text; this keeps the facts.
+// call is what is known of one request to the Bot API. The library returns errors as text; this keeps the facts.
 type call struct {
-	wire.Trace // whether it may have arrived
-
-	status      int // 0: no answer
-	description string
-	retryAfter  time.Duration
-	migrateTo   int64
-	isAPI       bool // the answer was a Bot API answer, not a proxy's page
+	*wire.Call
+	refused *refusal // once it was read
 }
 
-type callKey struct{}
-
-// unbounded is how long a call may take whose caller sets no deadline.
-const unbounded = 2 * time.Minute
-
-// newCall returns a context that the recorder fills the call through. The context ends after timeout; 0
-// keeps ctx's own deadline.
-func (a *Adapter) newCall(ctx context.Context, timeout time.Duration) (*call, context.Context, context.CancelFunc) {
-	c := &call{}
-	ctx = context.WithValue(ctx, callKey{}, c)
-	if _, bounded := ctx.Deadline(); timeout == 0 && !bounded {
-		timeout = unbounded
-	}
-	if timeout > 0 {
-		ctx, cancel := context.WithTimeout(ctx, timeout)
-		return c, ctx, cancel
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	return c, ctx, cancel
+// newCall returns a context that the client fills the call through. The context ends after timeout; 0 keeps ctx's own deadline.
+func newCall(ctx context.Context, timeout time.Duration) (*call, context.Context, context.CancelFunc) {
+	c, ctx, cancel := wire.NewCall(ctx, timeout)
+	return &call{Call: c}, ctx, cancel
 }
 
-// recorder is the library's HTTP client: it notes the facts of each call.
-type recorder struct{ next *http.Client }
-
-// Do sends req and returns its answer, read to the end.
-func (r *recorder) Do(req *http.Request) (*http.Response, error) {
-	c, _ := req.Context().Value(callKey{}).(*call)
-	if c == nil {
-		c = &call{}
-	}
-	if err := buffer(req); err != nil {
-		return nil, err
-	}
-	resp, err := r.next.Do(req.WithContext(c.With(req.Context())))
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	c.status = resp.StatusCode
-	if err != nil {
-		if resp.StatusCode == http.StatusOK {
-			c.status = 0 // the answer broke off: nothing is known
-		}
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		c.note(resp, body)
-	}
-	resp.Body = io.NopCloser(bytes.NewReader(body))
-	return resp, nil
-}
-
-// buffer gives a small body its length and makes it repeatable.
-func buffer(req *http.Request) error {
-	if req.Body == nil || req.Body == http.NoBody {
-		return nil
-	}
-	head := make([]byte, 0, 2048)
-	for len(head) < buffered {
-		if len(head) == cap(head) {
-			head = append(head, 0)[:len(head)]
-		}
-		n, err := req.Body.Read(head[len(head):min(cap(head), buffered)])
-		head = head[:len(head)+n]
-		if err == io.EOF {
-			req.ContentLength = int64(len(head))
-			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(head)), nil }
-			req.Body, _ = req.GetBody()
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	req.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(head), req.Body), req.Body}
-	return nil
-}
-
-// answer is the envelope of every Bot API answer that is no success.
-type answer struct {
-	OK          bool   `json:"ok"`
+// refusal is the envelope of every Bot API answer that is no success. Without a description it is somebody else's answer, such
+// as a proxy's page.
+type refusal struct {
 	Code        int    `json:"error_code"`
 	Description string `json:"description"`
 	Parameters  struct {
@@ -126,53 +42,48 @@ type answer struct {
 	} `json:"parameters"`
 }
 
-func (c *call) note(resp *http.Response, body []byte) {
-	var a answer
-	if json.Unmarshal(body, &a) == nil && a.Description != "" {
-		c.isAPI, c.description = true, a.Description
-		c.retryAfter = time.Duration(a.Parameters.RetryAfter) * time.Second
-		c.migrateTo = a.Parameters.MigrateTo
-		if a.Code != 0 {
-			c.status = a.Code
-		}
+// refusal reads a refusal and corrects the call by it.
+func (c *call) refusal() *refusal {
+	if c.refused != nil {
+		return c.refused
 	}
-	if c.retryAfter == 0 {
-		if secs, err := time.ParseDuration(resp.Header.Get("Retry-After") + "s"); err == nil && secs > 0 {
-			c.retryAfter = secs
-		}
+	var r refusal
+	if c.Status == 0 || c.Status == http.StatusOK || json.Unmarshal(c.Body, &r) != nil || r.Description == "" {
+		r = refusal{}
 	}
+	if r.Code != 0 {
+		c.Status = r.Code
+	}
+	if r.Parameters.RetryAfter > 0 {
+		c.After = time.Duration(r.Parameters.RetryAfter) * time.Second
+	}
+	c.refused = &r
+	return c.refused
 }
 
-// newTransport returns the one transport of an adapter. It speaks HTTP/1.1, where it is known whether a
-// request has left.
+// says reports whether Telegram refused with a description that holds text, ignoring case.
+func (c *call) says(text string) bool {
+	r := c.refusal()
+	return c.Status >= 400 && c.Status < 500 && strings.Contains(strings.ToLower(r.Description), text)
+}
+
+// isRevoked reports whether the Bot API itself no longer knows the token.
+func (c *call) isRevoked() bool {
+	r := c.refusal()
+	return r.Description != "" && (c.Status == http.StatusUnauthorized || c.Status == http.StatusNotFound)
+}
+
+// newTransport returns the one transport of an adapter.
 func newTransport(s settings) *http.Transport {
-	dialer := &net.Dialer{Timeout: s.ConnectTimeout, KeepAlive: 15 * time.Second}
-	t := &http.Transport{
-		DialContext:           dialFallback(dialer.DialContext, s.api.Hostname(), s.FallbackIPs),
-		TLSHandshakeTimeout:   s.ConnectTimeout,
-		MaxIdleConns:          128,
-		MaxIdleConnsPerHost:   128,
-		IdleConnTimeout:       90 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		Proxy:                 http.ProxyFromEnvironment,
-	}
-	if s.IgnoreProxyEnv {
-		t.Proxy = nil
-	}
-	if s.Proxy != "" {
-		if proxy, err := url.Parse(s.Proxy); err == nil {
-			t.Proxy = http.ProxyURL(proxy)
-		}
-	}
-	return t
+	return wire.NewTransport(wire.TransportOptions{
+		ConnectTimeout: s.ConnectTimeout, Idle: 128, Proxy: wire.Proxy(s.proxy, s.IgnoreProxyEnv),
+		Dial: dialFallback(wire.Dialer(s.ConnectTimeout), s.api.Hostname(), s.FallbackIPs),
+	})
 }
-
-// dialFunc is net.Dialer's DialContext.
-type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // dialFallback tries the addresses in order when the name of the server does not resolve. The certificate is still
 // checked against the name.
-func dialFallback(dial dialFunc, host string, ips []string) dialFunc {
+func dialFallback(dial wire.DialFunc, host string, ips []string) wire.DialFunc {
 	if len(ips) == 0 {
 		return dial
 	}

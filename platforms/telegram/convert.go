@@ -125,7 +125,7 @@ func (a *Adapter) convertClick(id platforms.EventID, q *models.CallbackQuery) ([
 		click.MessageID = platforms.MessageID(strconv.Itoa(m.ID))
 	case q.Message.InaccessibleMessage != nil && q.Message.InaccessibleMessage.Chat.ID != 0:
 		m := q.Message.InaccessibleMessage
-		thread, _ := a.own.find(m.Chat.ID, m.MessageID)
+		thread, _ := a.own.Get(ownMessage{m.Chat.ID, m.MessageID})
 		e.Address, e.ChatType, e.ChatName = a.addressOfThread(m.Chat.ID, thread), chatType(m.Chat), chatName(m.Chat)
 		click.MessageID = platforms.MessageID(strconv.Itoa(m.MessageID))
 	default:
@@ -138,7 +138,7 @@ func (a *Adapter) convertClick(id platforms.EventID, q *models.CallbackQuery) ([
 // convertReaction makes one event for each emoji that came or went. The first carries the update's id, the
 // others the id with a running number behind it.
 func (a *Adapter) convertReaction(id platforms.EventID, r *models.MessageReactionUpdated) ([]platforms.Event, string) {
-	thread, own := a.own.find(r.Chat.ID, r.MessageID)
+	thread, own := a.own.Get(ownMessage{r.Chat.ID, r.MessageID})
 	if r.Chat.Type != models.ChatTypePrivate && !a.allows(r.Chat.ID) && !own {
 		return nil, dropChat
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-telegram/bot"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Fetch copies the file that a.Ref names to w, at most limit bytes. Telegram's own server hands out files
@@ -24,12 +25,12 @@ func (a *Adapter) Fetch(ctx context.Context, at platforms.Attachment, limit int6
 		return fmt.Errorf("attachment %q names no file", at.Name)
 	}
 	if limit <= 0 || at.Size > limit {
-		return fmt.Errorf("%s has %s, the limit is %s", platforms.SafeName(at.Name), megabytes(at.Size), megabytes(limit))
+		return fmt.Errorf("%s has %s, the limit is %s", platforms.SafeName(at.Name), wire.Megabytes(at.Size), wire.Megabytes(limit))
 	}
 	if !a.s.private && at.Size > publicDownload {
 		return tooBigToFetch(at)
 	}
-	call, callCtx, cancel := a.newCall(ctx, 0)
+	call, callCtx, cancel := newCall(ctx, 0)
 	defer cancel()
 	file, err := a.api.GetFile(callCtx, &bot.GetFileParams{FileID: at.Ref})
 	switch {
@@ -83,7 +84,7 @@ func (a *Adapter) download(ctx context.Context, name string, limit int64, w io.W
 	if err != nil {
 		return a.clean(err)
 	}
-	resp, err := a.http.Do(req)
+	resp, err := a.client.HTTP.Do(req)
 	if err != nil {
 		return a.clean(err)
 	}
@@ -104,7 +105,7 @@ func copyLimited(w io.Writer, r io.Reader, limit int64) error {
 		return err
 	}
 	if n > limit {
-		return fmt.Errorf("the file has more than %s", megabytes(limit))
+		return fmt.Errorf("the file has more than %s", wire.Megabytes(limit))
 	}
 	return nil
 }

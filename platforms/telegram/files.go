@@ -2,17 +2,17 @@ package telegram
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // method is the Bot API method that a file goes out by.
@@ -30,9 +30,7 @@ const (
 
 // file is an attachment that can be sent.
 type file struct {
-	platforms.Attachment
-	name   string
-	size   int64
+	wire.File
 	method method
 }
 
@@ -62,87 +60,64 @@ func (o *outbound) sendFiles(ctx context.Context) error {
 	for i, group := range groups {
 		captioned := i == 0 && hasText && !ownMessage
 		if err := o.sendGroup(ctx, group, captioned, i == 0 && !ownMessage); err != nil {
-			if !o.some {
+			if err := o.missed(err, group); err != nil {
 				return err
 			}
-			o.failed(group, err)
 		}
 	}
 	return nil
 }
 
-// usable sorts out files that can't be sent and notes why.
+// usable returns the files that can be sent, and notes why the others can't.
 func (o *outbound) usable() []file {
 	var files []file
-	for _, at := range o.out.Attachments {
-		name := at.Name
-		if name == "" {
-			name = filepath.Base(at.Path)
-		}
-		f := file{Attachment: at, name: platforms.SafeName(name)}
-		info, err := os.Stat(at.Path)
-		switch {
-		case at.Path == "" || errors.Is(err, os.ErrNotExist):
-			o.note(at, "the file does not exist")
-			continue
-		case err != nil || !info.Mode().IsRegular():
-			o.note(at, "it is no readable file")
-			continue
-		case info.Size() == 0:
-			o.note(at, "the file is empty, which Telegram refuses")
-			continue
-		case info.Size() > o.a.maxUpload():
-			o.note(at, fmt.Sprintf("it has %s, Telegram takes at most %s", megabytes(info.Size()), megabytes(o.a.maxUpload())))
-			continue
-		}
-		f.size = info.Size()
-		f.method = methodOf(at, f.name, f.size)
-		files = append(files, f)
+	for _, f := range o.Files(o.out.Attachments, 1, o.a.maxUpload()) {
+		files = append(files, file{f, methodOf(f)})
 	}
 	return files
 }
 
 // methodOf chooses how a file is shown. What Telegram's clients can't show goes as a document.
-func methodOf(at platforms.Attachment, name string, size int64) method {
-	if at.AsDocument {
+func methodOf(f wire.File) method {
+	if f.AsDocument {
 		return asDocument
 	}
-	ext := strings.ToLower(filepath.Ext(name))
-	switch at.Kind {
+	ext := strings.ToLower(filepath.Ext(f.Name))
+	switch f.Kind {
 	case platforms.Image:
 		switch {
-		case ext == ".gif" || at.MIME == "image/gif":
+		case ext == ".gif" || f.MIME == "image/gif":
 			return asAnimation
-		case size <= photoLimit && oneOf(ext, ".jpg", ".jpeg", ".png", ".webp"):
+		case f.Size <= photoLimit && slices.Contains([]string{".jpg", ".jpeg", ".png", ".webp"}, ext):
 			return asPhoto
 		}
 	case platforms.Video:
-		if oneOf(ext, ".mp4", ".m4v") {
+		if slices.Contains([]string{".mp4", ".m4v"}, ext) {
 			return asVideo
 		}
 	case platforms.Voice:
-		if oneOf(ext, ".ogg", ".oga", ".opus", ".mp3", ".m4a") {
+		if slices.Contains([]string{".ogg", ".oga", ".opus", ".mp3", ".m4a"}, ext) {
 			return asVoice
 		}
 	case platforms.Audio:
-		if oneOf(ext, ".mp3", ".m4a") {
+		if slices.Contains([]string{".mp3", ".m4a"}, ext) {
 			return asAudio
 		}
 	case platforms.Sticker:
-		if oneOf(ext, ".webp", ".tgs", ".webm") {
+		if slices.Contains([]string{".webp", ".tgs", ".webm"}, ext) {
 			return asSticker
 		}
 	}
 	return asDocument
 }
 
-func oneOf(s string, all ...string) bool {
-	for _, a := range all {
-		if s == a {
-			return true
-		}
+// missed is Failed for files.
+func (o *outbound) missed(err error, files []file) error {
+	list := make([]platforms.Attachment, len(files))
+	for i, f := range files {
+		list[i] = f.Attachment
 	}
-	return false
+	return o.Failed(err, list...)
 }
 
 // grouped keeps the order and puts neighbouring pictures and videos together, at most ten.
@@ -176,10 +151,9 @@ func (o *outbound) sendGroup(ctx context.Context, group []file, captioned, first
 	if len(group) > 1 && refusedAsMedia(err) { // one bad picture spoils the group: send each alone
 		for i, f := range group {
 			if err := o.sendGroup(ctx, []file{f}, captioned && i == 0, first && i == 0); err != nil {
-				if !o.some {
+				if err := o.missed(err, []file{f}); err != nil {
 					return err
 				}
-				o.failed([]file{f}, err)
 			}
 		}
 		return nil
@@ -217,7 +191,7 @@ func (o *outbound) sendFile(ctx context.Context, f file, caption string, mode mo
 		return err
 	}
 	defer body.Close()
-	upload := &models.InputFileUpload{Filename: f.name, Data: body}
+	upload := &models.InputFileUpload{Filename: f.Name, Data: body}
 	var markup models.ReplyMarkup
 	if buttons && len(o.out.Buttons) > 0 {
 		markup = keyboardOf(o.out.Buttons)
@@ -259,7 +233,7 @@ func (o *outbound) sendAlbum(ctx context.Context, group []file, caption string, 
 		if i > 0 {
 			text, textMode = cut(f.Caption, captionLimit), ""
 		}
-		ref := fmt.Sprintf("attach://f%d%s", i, strings.ToLower(filepath.Ext(f.name)))
+		ref := fmt.Sprintf("attach://f%d%s", i, strings.ToLower(filepath.Ext(f.Name)))
 		if f.method == asVideo {
 			media[i] = &models.InputMediaVideo{Media: ref, Caption: text, ParseMode: textMode, SupportsStreaming: true, MediaAttachment: body}
 		} else {
@@ -278,32 +252,6 @@ func (o *outbound) sendAlbum(ctx context.Context, group []file, caption string, 
 	return nil
 }
 
-// failed notes files that did not get through after something else did.
-func (o *outbound) failed(group []file, err error) {
-	e := platforms.AsSendError(err)
-	why := "Telegram refused it: " + string(e.Kind)
-	switch {
-	case e.Kind == platforms.RateLimited:
-		why = fmt.Sprintf("Telegram asks to wait %s", e.RetryAfter.Round(time.Second))
-	case e.Certainty == platforms.Unknown:
-		why = "the connection broke, it may have arrived all the same"
-	case e.Kind == platforms.Transient:
-		why = "Telegram could not be reached"
-	}
-	for _, f := range group {
-		o.note(f.Attachment, why)
-	}
-	o.a.s.Log.Warn().Err(err).Str("chat", string(o.out.Address.Chat)).Int("files", len(group)).Msg("files could not be sent")
-}
-
-func (o *outbound) note(at platforms.Attachment, why string) {
-	name := at.Name
-	if name == "" {
-		name = filepath.Base(at.Path)
-	}
-	o.receipt.Notes = append(o.receipt.Notes, fmt.Sprintf("%s was not sent: %s.", platforms.SafeName(name), why))
-}
-
 // cut shortens text to limit UTF-16 units.
 func cut(text string, limit int) string {
 	n := 0
@@ -314,5 +262,3 @@ func cut(text string, limit int) string {
 	}
 	return text
 }
-
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/(1<<20)) }

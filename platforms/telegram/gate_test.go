@@ -8,19 +8,20 @@ import (
 	"pgregory.net/rapid"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Whatever is asked, no window of Telegram's rules is ever exceeded.
 func TestGate_KeepsTelegramsRates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clock := &manualClock{now: time.Unix(1_700_000_000, 0)}
-		g := newGate(clock, true)
+		g := newGate(settings{Options: Options{Clock: clock, Metrics: noMetrics{}}, limited: true})
 		passed := map[int64][]time.Time{}
 		var all []time.Time
 		for range rapid.IntRange(1, 120).Draw(t, "sends") {
 			clock.advance(time.Duration(rapid.IntRange(0, 3000).Draw(t, "gap")) * time.Millisecond)
 			chat := rapid.Int64Range(-3, 3).Filter(func(n int64) bool { return n != 0 }).Draw(t, "chat")
-			_, err := g.pass(t.Context(), chat, rapid.Bool().Draw(t, "skip"))
+			err := g.Pass(t.Context(), rapid.Bool().Draw(t, "skip"), gateKey(chat), wire.Account)
 			if err != nil {
 				e := platforms.AsSendError(err)
 				if e.Kind != platforms.RateLimited || e.Certainty != platforms.NotSent || e.RetryAfter <= 0 {
@@ -50,47 +51,33 @@ func TestGate_KeepsTelegramsRates(t *testing.T) {
 
 func TestGate_InterimIsSkippedFinalWaits(t *testing.T) {
 	clock := &manualClock{now: time.Unix(1_700_000_000, 0)}
-	g := newGate(clock, true)
+	g := newGate(settings{Options: Options{Clock: clock, Metrics: noMetrics{}}, limited: true})
+	begun := clock.Now()
 	for range chatBurst {
-		wait, err := g.pass(t.Context(), 5, true)
-		require.NoError(t, err)
-		require.Zero(t, wait)
+		require.NoError(t, g.Pass(t.Context(), true, gateKey(5), wire.Account))
+		require.Equal(t, begun, clock.Now())
 	}
-	_, err := g.pass(t.Context(), 5, true)
-	e := platforms.AsSendError(err)
+	e := platforms.AsSendError(g.Pass(t.Context(), true, gateKey(5), wire.Account))
 	require.Equal(t, platforms.RateLimited, e.Kind)
 	require.InDelta(t, time.Second, e.RetryAfter, float64(10*time.Millisecond))
-	wait, err := g.pass(t.Context(), 5, false)
-	require.NoError(t, err)
-	require.InDelta(t, time.Second, wait, float64(10*time.Millisecond), "the skipped one has taken nobody's turn")
-	_, err = g.pass(t.Context(), 6, true)
-	require.NoError(t, err, "another chat is free")
+	require.NoError(t, g.Pass(t.Context(), false, gateKey(5), wire.Account))
+	require.InDelta(t, time.Second, clock.Now().Sub(begun), float64(10*time.Millisecond), "the skipped one has taken nobody's turn")
+	require.NoError(t, g.Pass(t.Context(), true, gateKey(6), wire.Account), "another chat is free")
 }
 
-// P8: inside Telegram's own window nothing passes, rate limit or not, and idle chats are forgotten.
+// P8: inside Telegram's own window nothing passes, rate limit or not.
 func TestGate_Window(t *testing.T) {
 	for _, limited := range []bool{true, false} {
 		clock := &manualClock{now: time.Unix(1_700_000_000, 0)}
-		g := newGate(clock, limited)
-		g.close(5, 10*time.Second)
-		g.close(5, 2*time.Second) // a shorter one does not open it
+		g := newGate(settings{Options: Options{Clock: clock, Metrics: noMetrics{}}, limited: limited})
+		g.Close(10*time.Second, gateKey(5))
 		clock.advance(9 * time.Second)
-		_, err := g.pass(t.Context(), 5, false)
+		err := g.Pass(t.Context(), false, gateKey(5), wire.Account)
 		require.Equal(t, time.Second, platforms.AsSendError(err).RetryAfter)
-		_, err = g.pass(t.Context(), 6, false)
-		require.NoError(t, err)
+		require.NoError(t, g.Pass(t.Context(), false, gateKey(6), wire.Account))
 		clock.advance(time.Second)
-		_, err = g.pass(t.Context(), 5, false)
-		require.NoError(t, err)
+		require.NoError(t, g.Pass(t.Context(), false, gateKey(5), wire.Account))
 	}
-	clock := &manualClock{now: time.Unix(1_700_000_000, 0)}
-	g := newGate(clock, true)
-	for chat := range int64(5000) {
-		clock.advance(time.Second)
-		_, err := g.pass(t.Context(), chat+1, true)
-		require.NoError(t, err)
-	}
-	require.LessOrEqual(t, len(g.chats), gateKept)
 }
 
 // The limit is on by default: over it an interim edit is skipped without a request.

@@ -2,13 +2,13 @@ package telegram
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // identity is who the bot is. The id is known from the token; the name, which only groups need, comes
@@ -53,9 +53,9 @@ func (a *Adapter) identify(ctx context.Context) {
 	if a.me.got.Load() != nil {
 		return
 	}
-	wait := a.newBackoff()
+	wait := wire.NewBackoff(a.s.BackoffMin, a.s.BackoffMax)
 	for {
-		call, callCtx, cancel := a.newCall(ctx, a.s.ConnectTimeout)
+		call, callCtx, cancel := newCall(ctx, a.s.ConnectTimeout)
 		me, err := a.api.GetMe(callCtx)
 		cancel()
 		if err == nil {
@@ -64,20 +64,12 @@ func (a *Adapter) identify(ctx context.Context) {
 			}
 			return
 		}
-		if ctx.Err() != nil || call.status == 401 {
+		if ctx.Err() != nil || call.Status == http.StatusUnauthorized {
 			return
 		}
 		a.s.Log.Debug().Err(a.clean(err)).Msg("getMe failed, trying again")
-		if a.s.Clock.Sleep(ctx, wait.NextBackOff()) != nil {
+		if wait.Wait(ctx, a.s.Clock, 0) != nil {
 			return
 		}
 	}
-}
-
-func (a *Adapter) newBackoff() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval = a.s.BackoffMin, a.s.BackoffMax
-	b.Multiplier, b.RandomizationFactor = 2, 0.3
-	b.Reset()
-	return b
 }

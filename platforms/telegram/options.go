@@ -159,6 +159,7 @@ var (
 type settings struct {
 	Options
 	account       platforms.Account
+	proxy         *url.URL // nil: none is set
 	proxyPassword string
 	api           *url.URL
 	files         string
@@ -213,6 +214,7 @@ func (o Options) check() (settings, error) {
 		if err != nil {
 			return s, s.setting("proxy", err)
 		}
+		s.proxy = proxy
 		s.proxyPassword, _ = proxy.User.Password()
 	}
 	if err := s.checkWebhook(); err != nil {

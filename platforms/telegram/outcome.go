@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"herald/platforms"
 	"herald/platforms/wire"
@@ -50,42 +49,26 @@ var refusals = []struct {
 
 // outcome says what is known of a failed call.
 func (a *Adapter) outcome(c *call, err error) *platforms.SendError {
-	e := &platforms.SendError{Kind: platforms.Transient, Err: a.clean(err)}
+	refused := c.refusal()
+	e := c.Outcome(a.clean(err))
 	switch {
-	case c.description != "":
-		e.Err = errors.New(a.scrub(c.description))
-	case c.status == http.StatusOK:
+	case refused.Description != "":
+		e.Err = errors.New(a.scrub(refused.Description))
+	case c.Status == http.StatusOK:
 		e.Err = errors.New("the answer of the Bot API server could not be read")
-	case c.status >= 400: // a proxy's page, which would fill the log
-		e.Err = errors.New("the Bot API server answered " + strconv.Itoa(c.status))
+	case c.Status >= 400: // a proxy's page, which would fill the log
+		e.Err = errors.New("the Bot API server answered " + strconv.Itoa(c.Status))
 	}
-	if c.status == 0 {
-		if c.Sent() {
-			e.Certainty = platforms.Unknown
-		}
-		return e
-	}
-	switch status := c.status; {
-	case status == http.StatusOK: // delivered, but the answer could not be read
-		e.Certainty = platforms.Unknown
-	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable && c.retryAfter > 0:
-		e.Kind, e.RetryAfter = platforms.RateLimited, max(c.retryAfter, time.Second)
-	case status >= 500:
-		e.Certainty = platforms.Unknown
-	case status == http.StatusUnauthorized:
-		e.Kind = platforms.AuthFailed
+	switch e.Kind {
+	case platforms.AuthFailed:
 		a.doubtToken()
-	case status == http.StatusForbidden:
-		e.Kind = platforms.Forbidden
-	case status == http.StatusRequestEntityTooLarge:
-		e.Kind = platforms.TooLong
-	default:
-		e.Kind = refusal(c.description)
+	case platforms.BadRequest, platforms.NotFound:
+		e.Kind = kindOf(refused.Description)
 	}
 	return e
 }
 
-func refusal(description string) platforms.FailureKind {
+func kindOf(description string) platforms.FailureKind {
 	text := strings.ToLower(description)
 	for _, r := range refusals {
 		if strings.Contains(text, r.text) {
@@ -95,17 +78,7 @@ func refusal(description string) platforms.FailureKind {
 	return platforms.BadRequest
 }
 
-// says reports whether Telegram refused with a description that holds text, ignoring case.
-func (c *call) says(text string) bool {
-	return c.status >= 400 && c.status < 500 && strings.Contains(strings.ToLower(c.description), text)
-}
-
 // clean takes the secrets out of err.
-func (a *Adapter) clean(err error) error {
-	if err == nil {
-		return nil
-	}
-	return wire.Clean(err, a.scrub(err.Error()))
-}
+func (a *Adapter) clean(err error) error { return wire.Redact(err, a.Secrets()...) }
 
 func (a *Adapter) scrub(text string) string { return wire.Scrub(text, a.Secrets()...) }

@@ -7,17 +7,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 const (
@@ -28,7 +27,7 @@ const (
 	conflictAlarm  = 3
 	conflictWindow = time.Minute
 
-	// Telegram numbers updates afresh after a week without any, maybe lower than before. What is confirmed
+	// After a week without updates Telegram may number them from another start, lower than before. What is confirmed
 	// stays confirmed, so after this long the offset may be left out.
 	offsetKept = 24 * time.Hour
 
@@ -48,7 +47,7 @@ type poller struct {
 	sink    platforms.Sink
 	url     string
 	allowed string
-	wait    *backoff.ExponentialBackOff
+	wait    *wire.Backoff
 
 	offset int64     // the first update that is not confirmed; 0 leaves the choice to Telegram
 	last   time.Time // when the offset moved
@@ -64,7 +63,7 @@ func (a *Adapter) poll(ctx context.Context, sink platforms.Sink) error {
 	allowed, _ := json.Marshal(allowedUpdates)
 	p := &poller{
 		a: a, sink: sink, url: a.s.BaseURL + "/bot" + a.s.Token + "/getUpdates",
-		allowed: string(allowed), wait: a.newBackoff(), quick: true,
+		allowed: string(allowed), wait: wire.NewBackoff(a.s.BackoffMin, a.s.BackoffMax), quick: true,
 	}
 	for ctx.Err() == nil {
 		if err := p.once(ctx); err != nil {
@@ -88,15 +87,15 @@ func (p *poller) once(ctx context.Context) error {
 		if ctx.Err() == nil {
 			p.a.s.Metrics.Polled("refused")
 			p.a.s.Log.Warn().Err(p.a.clean(err)).Int("updates", len(updates)).Msg("updates were not accepted; they stay with Telegram and are asked for again")
-			p.a.health.set("paused", "updates can't be stored: "+p.a.scrub(err.Error()))
+			p.a.health.Set("paused", "updates can't be stored: "+p.a.scrub(err.Error()))
 			p.rest(ctx)
 		}
 		return nil
 	}
 	p.wait.Reset()
-	p.a.health.heard()
+	p.a.health.Fine()
 	if p.recentConflicts() >= conflictAlarm {
-		p.a.health.set("conflict", conflictDetail) // two pollers take turns: each gets only some updates
+		p.a.health.Set("conflict", conflictDetail) // two pollers take turns: each gets only some updates
 	}
 	return nil
 }
@@ -110,7 +109,7 @@ func (p *poller) ask(ctx context.Context) ([]models.Update, *call, error) {
 	if p.offset > 0 && !p.last.IsZero() && p.a.s.Clock.Now().Sub(p.last) > offsetKept {
 		p.offset = 0
 	}
-	call, ctx, cancel := p.a.newCall(ctx, time.Duration(timeout)*time.Second+p.a.s.PollMargin)
+	call, ctx, cancel := newCall(ctx, time.Duration(timeout)*time.Second+p.a.s.PollMargin)
 	defer cancel()
 	body := fmt.Appendf(nil, `{"offset":%d,"limit":%d,"timeout":%d,"allowed_updates":%s}`, p.offset, batch, timeout, p.allowed)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))
@@ -118,21 +117,14 @@ func (p *poller) ask(ctx context.Context) ([]models.Update, *call, error) {
 		return nil, call, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := p.a.http.Do(req)
-	if err != nil {
+	if _, err := p.a.client.Do(req); err != nil {
 		return nil, call, err
 	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return nil, call, err
+	if call.Status != http.StatusOK {
+		refused := call.refusal()
+		return nil, call, fmt.Errorf("getUpdates: %d %s", call.Status, refused.Description)
 	}
-	call.status = resp.StatusCode
-	if resp.StatusCode != http.StatusOK {
-		call.note(resp, raw)
-		return nil, call, fmt.Errorf("getUpdates: %d %s", call.status, call.description)
-	}
-	updates, skipped, err := decodeUpdates(raw)
+	updates, skipped, err := decodeUpdates(call.Body)
 	for _, s := range skipped {
 		p.a.s.Metrics.Dropped("undecodable")
 		p.a.s.Log.Error().Int64("update", s.id).Str("cause", p.a.scrub(s.err.Error())).Msg("an update could not be read and is skipped")
@@ -172,42 +164,43 @@ func (p *poller) deliver(ctx context.Context, updates []models.Update) error {
 func (p *poller) failed(ctx context.Context, c *call, err error) error {
 	a := p.a
 	p.quick = true
+	refused := a.scrub(c.refusal().Description)
 	a.moves.CloseIdleConnections() // a dead connection must not be taken for the next try
 	switch {
-	case c.status == http.StatusUnauthorized && c.isAPI, c.status == http.StatusNotFound && c.isAPI:
+	case c.isRevoked():
 		a.s.Metrics.Polled("auth")
-		e := a.s.setting("token", errors.New("was refused by the Bot API server ("+a.scrub(c.description)+")"))
+		e := a.s.setting("token", errors.New("was refused by the Bot API server ("+refused+")"))
 		e.Hint = "the token was revoked or belongs to another server: check TELEGRAM_BOT_TOKEN and base_url"
 		return e
-	case c.status == http.StatusConflict && c.says("webhook is active"):
+	case c.Status == http.StatusConflict && c.says("webhook is active"):
 		a.s.Metrics.Polled("conflict")
 		if p.dropWebhook(ctx) {
 			return nil
 		}
-	case c.status == http.StatusConflict:
+	case c.Status == http.StatusConflict:
 		a.s.Metrics.Polled("conflict")
 		p.quick = false
 		p.conflict(ctx)
 		return nil
-	case c.status != 0:
+	case c.Status != 0:
 		a.s.Metrics.Polled("http")
-		a.health.set("reconnecting", "the Bot API server answered "+strconv.Itoa(c.status)+" "+a.scrub(c.description))
-		a.s.Log.Warn().Int("status", c.status).Str("description", a.scrub(c.description)).Msg("poll refused, trying again")
+		a.health.Set("reconnecting", "the Bot API server answered "+strconv.Itoa(c.Status)+" "+refused)
+		a.s.Log.Warn().Int("status", c.Status).Str("description", refused).Msg("poll refused, trying again")
 	default:
 		a.s.Metrics.Polled("network")
 		cause := a.clean(err)
-		a.health.set("reconnecting", cause.Error())
+		a.health.Set("reconnecting", cause.Error())
 		a.s.Log.Warn().Err(cause).Msg("poll failed, trying again")
 	}
-	if c.retryAfter > 0 {
-		_ = a.s.Clock.Sleep(ctx, c.retryAfter)
+	if c.After > 0 {
+		_ = a.s.Clock.Sleep(ctx, c.After)
 		return nil
 	}
 	p.rest(ctx)
 	return nil
 }
 
-func (p *poller) rest(ctx context.Context) { _ = p.a.s.Clock.Sleep(ctx, p.wait.NextBackOff()) }
+func (p *poller) rest(ctx context.Context) { _ = p.wait.Wait(ctx, p.a.s.Clock, 0) }
 
 const conflictDetail = "another process polls this bot: stop it or use another token"
 
@@ -218,13 +211,13 @@ func (p *poller) conflict(ctx context.Context) {
 	p.conflicts = append(p.conflicts, now)
 	recent := p.recentConflicts()
 	if recent < conflictAlarm {
-		p.a.health.set("reconnecting", "another poll ended ours")
+		p.a.health.Set("reconnecting", "another poll ended ours")
 	} else {
 		if p.complain.IsZero() || now.Sub(p.complain) > conflictWindow {
 			p.complain = now
 			p.a.s.Log.Error().Int("conflicts", recent).Msg(conflictDetail)
 		}
-		p.a.health.set("conflict", conflictDetail)
+		p.a.health.Set("conflict", conflictDetail)
 	}
 	_ = p.a.s.Clock.Sleep(ctx, min(p.a.s.BackoffMax, p.a.s.BackoffMin<<min(recent, 10)))
 }
@@ -238,11 +231,11 @@ func (p *poller) recentConflicts() int {
 
 // dropWebhook takes off a webhook that an earlier setup left, keeping what is pending.
 func (p *poller) dropWebhook(ctx context.Context) bool {
-	call, ctx, cancel := p.a.newCall(ctx, p.a.s.PollMargin)
+	call, ctx, cancel := newCall(ctx, p.a.s.PollMargin)
 	defer cancel()
 	if _, err := p.a.api.DeleteWebhook(ctx, &bot.DeleteWebhookParams{}); err != nil {
-		p.a.s.Log.Warn().Err(p.a.clean(err)).Int("status", call.status).Msg("the bot has a webhook that could not be removed")
-		p.a.health.set("reconnecting", "the bot has a webhook that could not be removed")
+		p.a.s.Log.Warn().Err(p.a.clean(err)).Int("status", call.Status).Msg("the bot has a webhook that could not be removed")
+		p.a.health.Set("reconnecting", "the bot has a webhook that could not be removed")
 		return false
 	}
 	p.a.s.Log.Info().Msg("removed the bot's webhook to poll instead; pending updates are kept")

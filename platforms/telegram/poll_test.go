@@ -306,23 +306,29 @@ func (c *manualClock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// P12: a loop that has died without a word is noticed by the clock alone.
+// P12: a loop that has died without a word is noticed by the clock alone; a webhook may be quiet.
 func TestHealth_Deaf(t *testing.T) {
-	clock := &manualClock{now: time.Unix(1_700_000_000, 0)}
-	h := health{clock: clock, polling: true, deafAfter: 100 * time.Second}
-	h.set("starting", "")
-	require.False(t, h.now().Inbound)
-	h.heard()
-	clock.advance(100 * time.Second)
-	require.True(t, h.now().Inbound)
-	clock.advance(time.Second)
-	got := h.now()
-	require.False(t, got.Inbound)
-	require.Equal(t, "deaf", got.State)
-	require.Equal(t, clock.Now().Add(-time.Second), got.Since)
-	require.Contains(t, got.Detail, "1m40s")
-	h.heard()
-	require.True(t, h.now().Inbound)
+	for _, webhook := range []string{"", "https://herald.example/hook"} {
+		clock := &manualClock{now: time.Unix(1_700_000_000, 0)}
+		a, err := New(Options{Token: "1:abcdefgh", Clock: clock, PollTimeout: 50 * time.Second, WebhookURL: webhook, WebhookSecret: "0123456789abcdef0123456789abcdef"})
+		require.NoError(t, err)
+		require.False(t, a.Health().Inbound)
+		a.health.Fine()
+		clock.advance(100 * time.Second)
+		require.True(t, a.Health().Inbound)
+		clock.advance(time.Second)
+		got := a.Health()
+		if webhook != "" {
+			require.True(t, got.Inbound)
+			continue
+		}
+		require.False(t, got.Inbound)
+		require.Equal(t, "deaf", got.State)
+		require.Equal(t, clock.Now().Add(-time.Second), got.Since)
+		require.Contains(t, got.Detail, "no poll was answered for 1m40s")
+		a.health.Fine()
+		require.True(t, a.Health().Inbound)
+	}
 }
 
 // After a day without updates the offset is left out: Telegram may number afresh, below it.

@@ -12,6 +12,7 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Send delivers one message or one edit. Errors are *platforms.SendError.
@@ -25,7 +26,7 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 	if err != nil {
 		return platforms.Receipt{}, err
 	}
-	o := outbound{a: a, out: out, chat: chat, thread: thread}
+	o := outbound{a: a, out: out, chat: chat, thread: thread, Parts: wire.Parts{Platform: "Telegram", Log: &a.s.Log, Chat: string(out.Address.Chat)}}
 	if out.ReplyTo != "" {
 		if o.replyTo, err = messageID(out.ReplyTo); err != nil {
 			return platforms.Receipt{}, err
@@ -48,9 +49,9 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 		err = o.sendText(ctx, true)
 	}
 	if err != nil {
-		return platforms.Receipt{Thread: o.receipt.Thread}, err
+		return platforms.Receipt{Thread: o.Receipt.Thread}, err
 	}
-	return o.receipt, nil
+	return o.Receipt, nil
 }
 
 // outbound is one Outgoing on its way.
@@ -60,8 +61,7 @@ type outbound struct {
 	chat    int64
 	thread  int
 	replyTo int
-	receipt platforms.Receipt
-	some    bool // a part is visible already
+	wire.Parts
 }
 
 // sendText sends the text as a message of its own, with the buttons when withButtons is set.
@@ -113,9 +113,9 @@ func (o *outbound) edit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.receipt.Message = o.out.Edit
+	o.Receipt.Message = o.out.Edit
 	for _, f := range o.out.Attachments {
-		o.note(f, "an edit can't add files")
+		o.Note(f, "an edit can't add files")
 	}
 	if o.out.Text.Body == "" && o.out.Text.Plain == "" {
 		return o.do(ctx, o.out.Interim, func(ctx context.Context) error {
@@ -166,28 +166,25 @@ func (o *outbound) withPlain(send func(body string, mode models.ParseMode) error
 // and turns the error into what is known. "Not modified" is success.
 func (o *outbound) do(ctx context.Context, skip bool, request func(context.Context) error) error {
 	a := o.a
-	waited, err := a.gate.pass(ctx, o.chat, skip)
-	if waited > 0 {
-		a.s.Metrics.GateWaited(waited)
-	}
-	if err != nil {
+	if err := a.gate.Pass(ctx, skip, gateKey(o.chat), wire.Account); err != nil {
 		return err
 	}
 	for moved := false; ; moved = true {
-		call, callCtx, cancel := a.newCall(ctx, 0)
+		call, callCtx, cancel := newCall(ctx, 0)
 		err := request(callCtx)
 		cancel()
 		switch {
 		case err == nil, call.says("message is not modified"):
 			return nil
-		case call.migrateTo != 0 && !moved:
-			a.follow(o.chat, call.migrateTo)
-			o.receipt.Notes = append(o.receipt.Notes, fmt.Sprintf("The group %d became a supergroup: its chat id is now %d.", o.chat, call.migrateTo))
-			o.chat = call.migrateTo
+		case call.refusal().Parameters.MigrateTo != 0 && !moved:
+			to := call.refusal().Parameters.MigrateTo
+			a.follow(o.chat, to)
+			o.Receipt.Notes = append(o.Receipt.Notes, fmt.Sprintf("The group %d became a supergroup: its chat id is now %d.", o.chat, to))
+			o.chat = to
 		default:
 			e := a.outcome(call, err)
 			if e.Kind == platforms.RateLimited {
-				a.gate.close(o.chat, e.RetryAfter)
+				a.gate.Close(e.RetryAfter, gateKey(o.chat))
 			}
 			return e
 		}
@@ -195,18 +192,13 @@ func (o *outbound) do(ctx context.Context, skip bool, request func(context.Conte
 }
 
 func (o *outbound) sent(m *models.Message) {
-	o.a.own.add(o.chat, o.thread, m.ID)
-	id := platforms.MessageID(strconv.Itoa(m.ID))
-	if !o.some {
-		o.some, o.receipt.Message = true, id
-		return
-	}
-	o.receipt.More = append(o.receipt.More, id)
+	o.a.own.Put(ownMessage{o.chat, m.ID}, o.thread)
+	o.Sent(platforms.MessageID(strconv.Itoa(m.ID)))
 }
 
 // reply quotes the message to answer, on the first part only.
 func (o *outbound) reply() *models.ReplyParameters {
-	if o.replyTo == 0 || o.some {
+	if o.replyTo == 0 || o.Some {
 		return nil
 	}
 	return &models.ReplyParameters{MessageID: o.replyTo, AllowSendingWithoutReply: true}

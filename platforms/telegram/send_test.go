@@ -184,7 +184,7 @@ func TestSend_Outcomes(t *testing.T) {
 			require.False(t, e.AccountWide)
 			require.NotContains(t, e.Error(), "<html>")
 			w.fake.Heal()
-			a.gate = newGate(a.s.Clock, false)
+			a.gate = newGate(a.s)
 		})
 	}
 }
@@ -292,7 +292,7 @@ func TestSend_LaterFailureIsANote(t *testing.T) {
 		require.Len(t, receipt.Notes, 1)
 		require.Contains(t, receipt.Notes[0], words)
 		w.fake.Heal()
-		a.gate = newGate(a.s.Clock, false)
+		a.gate = newGate(a.s)
 	}
 	_, err := a.Send(t.Context(), outgoing(person, "free again"))
 	require.NoError(t, err)

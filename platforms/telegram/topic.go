@@ -30,7 +30,7 @@ func (o *outbound) openTopic(ctx context.Context) error {
 	switch failed := platforms.AsSendError(err); {
 	case err == nil && topic > generalTopic:
 		o.thread = topic
-		o.receipt.Thread = platforms.ThreadID(strconv.Itoa(topic))
+		o.Receipt.Thread = platforms.ThreadID(strconv.Itoa(topic))
 	case err == nil, says(err, "not a forum"):
 	case failed.Kind == platforms.RateLimited, failed.Kind == platforms.AuthFailed, ctx.Err() != nil:
 		failed.Certainty = platforms.NotSent // the message itself was not tried

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
+
+	"herald/platforms/wire"
 )
 
 const (
@@ -53,7 +55,7 @@ func (a *Adapter) take(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no update", http.StatusBadRequest)
 		return
 	}
-	if err != nil { // it would come back for ever
+	if err != nil { // it would come back again and again
 		a.s.Metrics.Dropped("undecodable")
 		a.s.Log.Error().Int64("update", update.ID).Str("cause", a.scrub(err.Error())).Msg("an update could not be read and is skipped")
 		w.WriteHeader(http.StatusOK)
@@ -65,7 +67,7 @@ func (a *Adapter) take(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "try again", http.StatusServiceUnavailable)
 		return
 	}
-	a.health.heard()
+	a.health.Fine()
 	w.WriteHeader(http.StatusOK)
 }
 
@@ -88,7 +90,7 @@ func (a *Adapter) hand(ctx context.Context, update models.Update) error {
 	}
 	err = a.intake.sink.Accept(ctx, events...)
 	if err != nil && ctx.Err() == nil {
-		a.health.set("paused", "updates can't be stored: "+a.scrub(err.Error()))
+		a.health.Set("paused", "updates can't be stored: "+a.scrub(err.Error()))
 	}
 	return err
 }
@@ -96,9 +98,9 @@ func (a *Adapter) hand(ctx context.Context, update models.Update) error {
 // listen registers the webhook, watches over it, and returns when ctx ends or the bot is refused. The
 // webhook stays registered, so that updates wait for the next start.
 func (a *Adapter) listen(ctx context.Context) error {
-	wait := a.newBackoff()
+	wait := wire.NewBackoff(a.s.BackoffMin, a.s.BackoffMax)
 	for ctx.Err() == nil {
-		call, callCtx, cancel := a.newCall(ctx, a.s.PollMargin)
+		call, callCtx, cancel := newCall(ctx, a.s.PollMargin)
 		// One connection keeps the order of the updates.
 		_, err := a.api.SetWebhook(callCtx, &bot.SetWebhookParams{
 			URL: a.s.WebhookURL, SecretToken: a.s.WebhookSecret, MaxConnections: 1, AllowedUpdates: allowedUpdates,
@@ -107,25 +109,25 @@ func (a *Adapter) listen(ctx context.Context) error {
 		switch {
 		case err == nil:
 			wait.Reset()
-			a.health.heard()
+			a.health.Fine()
 			if !a.watchWebhook(ctx) {
 				return nil
 			}
 			continue
 		case ctx.Err() != nil:
 			return nil
-		case call.status == http.StatusUnauthorized, call.status == http.StatusNotFound && call.isAPI:
-			e := a.s.setting("token", errors.New("was refused by the Bot API server ("+a.scrub(call.description)+")"))
+		case call.Status == http.StatusUnauthorized, call.isRevoked():
+			e := a.s.setting("token", errors.New("was refused by the Bot API server ("+a.scrub(call.refusal().Description)+")"))
 			e.Hint = "the token was revoked or belongs to another server: check TELEGRAM_BOT_TOKEN and base_url"
 			return e
-		case call.status == http.StatusBadRequest:
-			e := a.s.setting("webhook_url", errors.New(a.scrub(call.description)))
+		case call.Status == http.StatusBadRequest:
+			e := a.s.setting("webhook_url", errors.New(a.scrub(call.refusal().Description)))
 			e.Hint = "Telegram needs a public https address on port 443, 80, 88 or 8443"
 			return e
 		}
-		a.health.set("reconnecting", a.clean(err).Error())
+		a.health.Set("reconnecting", a.clean(err).Error())
 		a.s.Log.Warn().Err(a.clean(err)).Msg("the webhook could not be registered, trying again")
-		_ = a.s.Clock.Sleep(ctx, max(wait.NextBackOff(), call.retryAfter))
+		_ = wait.Wait(ctx, a.s.Clock, call.After)
 	}
 	return nil
 }
@@ -140,20 +142,20 @@ func (a *Adapter) watchWebhook(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		_, callCtx, cancel := a.newCall(ctx, a.s.PollMargin)
+		_, callCtx, cancel := newCall(ctx, a.s.PollMargin)
 		info, err := a.api.GetWebhookInfo(callCtx)
 		cancel()
 		switch {
 		case err != nil:
 			a.s.Log.Debug().Err(a.clean(err)).Msg("getWebhookInfo failed")
 		case info.URL != a.s.WebhookURL:
-			a.health.set("reconnecting", "the webhook was taken off or replaced")
+			a.health.Set("reconnecting", "the webhook was taken off or replaced")
 			a.s.Log.Warn().Msg("the webhook was taken off or replaced; registering it again")
 			return true
 		case info.PendingUpdateCount > 0 && info.LastErrorMessage != "" && time.Since(when(info.LastErrorDate)) < 2*webhookCheck:
-			a.health.set("deaf", "Telegram can't reach the webhook: "+a.scrub(info.LastErrorMessage))
+			a.health.Set("deaf", "Telegram can't reach the webhook: "+a.scrub(info.LastErrorMessage))
 		default:
-			a.health.heard()
+			a.health.Fine()
 		}
 	}
 }

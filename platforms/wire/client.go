@@ -20,12 +20,12 @@ const CallLimit = 2 * time.Minute
 type Call struct {
 	Trace // whether the request may have arrived
 
-	Status int // 0: no answer
+	// Status is 0 without an answer, and for a success whose answer broke off.
+	Status int
+	// Header is that of the answer, nil without one.
 	Header http.Header
 	// Body is the answer, at most Client.Limit bytes of it.
 	Body []byte
-	// Broken says that the answer broke off.
-	Broken bool
 	// After is how long the server asked to wait; 0: it did not.
 	After time.Duration
 }
@@ -110,7 +110,9 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	call.Status, call.Header, call.After = resp.StatusCode, resp.Header, RetryAfter(resp.Header)
 	call.Body, err = io.ReadAll(io.LimitReader(resp.Body, c.Limit))
 	if err != nil {
-		call.Broken = true
+		if call.Status < 300 {
+			call.Status = 0
+		}
 		return nil, err
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(call.Body))

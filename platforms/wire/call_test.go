@@ -1,4 +1,4 @@
-package telegram
+package wire
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// P4: what the trace of a request says about whether Telegram may have it.
-func TestCall_Sent(t *testing.T) {
+// P4: what the trace of a request says about whether the server may have it.
+func TestTrace_Sent_ByEvents(t *testing.T) {
 	broken := httptrace.WroteRequestInfo{Err: errors.New("broken pipe")}
 	for _, c := range []struct {
 		name string
@@ -48,7 +48,7 @@ func TestCall_Sent(t *testing.T) {
 		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var one call
+			var one Call
 			c.play(httptrace.ContextClientTrace(one.With(t.Context())))
 			require.Equal(t, c.want, one.Sent())
 		})
@@ -56,12 +56,14 @@ func TestCall_Sent(t *testing.T) {
 }
 
 // A small body gets its length and can be repeated; a large one is streamed; nothing is lost of either.
-func TestBuffer(t *testing.T) {
+func TestClient_Buffer(t *testing.T) {
+	const buffered = 64 << 10
+	c := &Client{Buffer: buffered}
 	for _, size := range []int{0, 1, 2047, 2048, 2049, buffered - 1, buffered, buffered + 1, 3 * buffered} {
 		body := bytes.Repeat([]byte("x"), size)
 		req, err := http.NewRequest(http.MethodPost, "http://x.example", iotest.HalfReader(bytes.NewReader(body)))
 		require.NoError(t, err)
-		require.NoError(t, buffer(req))
+		require.NoError(t, c.buffer(req))
 		if size < buffered {
 			require.Equal(t, int64(size), req.ContentLength)
 			again, err := req.GetBody()
@@ -76,5 +78,5 @@ func TestBuffer(t *testing.T) {
 	}
 	req, err := http.NewRequest(http.MethodPost, "http://x.example", iotest.ErrReader(io.ErrClosedPipe))
 	require.NoError(t, err)
-	require.ErrorIs(t, buffer(req), io.ErrClosedPipe)
+	require.ErrorIs(t, c.buffer(req), io.ErrClosedPipe)
 }
