@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,17 +9,18 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"herald/gateway/access"
 	"herald/gateway/admin"
+	"herald/gateway/approval"
 	"herald/gateway/command"
 	"herald/gateway/config"
 	"herald/gateway/delivery"
 	"herald/gateway/jobs"
+	"herald/gateway/model"
 	"herald/gateway/model/pool"
 	"herald/gateway/router"
 	"herald/gateway/toolbox"
@@ -31,6 +33,7 @@ import (
 	"herald/tools"
 	"herald/tools/process"
 	"herald/tools/redact"
+	"herald/tools/terminal"
 )
 
 // Options is what a Gateway is made from.
@@ -62,7 +65,7 @@ type Gateway struct {
 	now     func() time.Time
 	started time.Time
 
-	config  atomic.Pointer[config.Config]
+	config  *inForce
 	texts   *texts
 	metrics *admin.Metrics
 
@@ -74,7 +77,7 @@ type Gateway struct {
 	memory      *memories
 	processes   *process.Processes
 	checkpoints *workspace.Checkpoints
-	approvals   *approvals
+	approvals   *approval.Approver
 	courier     *workspace.Courier
 	models      *pool.Pool
 	gate        *access.Gate
@@ -106,7 +109,7 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 		g.now = time.Now
 	}
 	g.started = g.now()
-	g.config.Store(opt.Config)
+	g.config = newInForce(opt.Config, cmp.Or(opt.Source.File, opt.Paths.Config))
 	defer func() {
 		if err != nil {
 			opened.close()
@@ -123,7 +126,7 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	if err := g.openStore(ctx); err != nil {
 		return nil, err
 	}
-	g.approvals = newApprovals(g)
+	g.approvals = g.newApprover()
 	g.secureHome()
 	if g.workspace, err = workspace.Open(g.place()); err != nil {
 		return nil, err
@@ -163,6 +166,31 @@ func (g *Gateway) openStore(ctx context.Context) error {
 	}
 	g.store = store
 	return nil
+}
+
+// newApprover makes what decides about commands.
+func (g *Gateway) newApprover() *approval.Approver {
+	return approval.New(approval.Options{Store: g.store, Settings: g.config, Checker: checker{g}, Decide: func(ctx context.Context, spec tools.Spec) { g.workspace.Decide(ctx, spec) },
+		Asker: lateAsker{g}, Judge: func() (model.Model, error) { return g.models.Get("") }, Printer: g.texts.printer, Notice: g.noticeRow, Outbox: outbox{g},
+		Redact: g.opt.Redactor.String, Metrics: g.metrics, Log: g.log, Now: g.now})
+}
+
+// checker reads calls by the terminal tool, which is made after the approver.
+type checker struct{ g *Gateway }
+
+func (c checker) Check(call tools.Call, typed string) (terminal.Check, bool) {
+	return c.g.catalog.terminal.Check(call, typed)
+}
+
+// lateAsker asks through the runner, which is made after the approver.
+type lateAsker struct{ g *Gateway }
+
+func (l lateAsker) FindApproval(ctx context.Context, call tools.Call, command string) (turn.Approval, bool, error) {
+	return l.g.runner.FindApproval(ctx, call, command)
+}
+
+func (l lateAsker) Approve(ctx context.Context, call tools.Call, req turn.ApprovalRequest) (turn.Approval, error) {
+	return l.g.runner.Approve(ctx, call, req)
 }
 
 // place says where the profile's commands run.

@@ -24,6 +24,7 @@ var layers = map[string][]string{
 	"gateway/jobs":       {"cron", "gateway/config", "gateway/router", "gateway/turn", "gateway/model", "gateway/delivery", "sessions", "platforms", "tools"},
 	"gateway/workspace":  {"gateway/config", "sessions", "platforms", "tools", "deploy"},
 	"gateway/access":     {"sessions", "platforms"},
+	"gateway/approval":   {"gateway/access", "gateway/config", "gateway/model", "gateway/turn", "sessions", "platforms", "tools", "locales"},
 	"gateway/command":    {"*"},
 	"gateway/delivery":   {"sessions", "platforms"},
 	"gateway/admin":      {"gateway/model", "sessions", "platforms", "tools"},

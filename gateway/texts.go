@@ -195,8 +195,6 @@ func (t *texts) ApprovalEnded(at platforms.Address, a turn.Approval) string {
 	return format.Fence("", a.Preview) + "\n" + text
 }
 
-func (t *texts) notSaved(at platforms.Address) string { return t.say(at, "approval.not_saved") }
-
 // Ack implements router.Texts.
 func (t *texts) Ack(at platforms.Address, taken turn.Taken, s turn.Snapshot) string {
 	d := t.g.shown(at)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"herald/gateway/admin"
+	"herald/gateway/approval"
 	"herald/gateway/turn"
 	"herald/platforms"
 	"herald/sessions"
@@ -69,7 +70,7 @@ func (g *Gateway) verbs() map[string]admin.Verb {
 		"backup":    g.backupVerb,
 		"check":     func(ctx context.Context, _ json.RawMessage) (any, error) { return g.store.Check(ctx) },
 		"pairing":   g.pairingVerb,
-		"approvals": g.approvalsVerb,
+		"approvals": func(ctx context.Context, _ json.RawMessage) (any, error) { return approval.List(ctx, g.store) },
 		"cron":      g.cronVerb,
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"herald/gateway"
 	"herald/gateway/admin"
+	"herald/gateway/approval"
 	"herald/gateway/config"
 	"herald/sessions/sqlite"
 	"herald/tools/terminal"
@@ -43,11 +44,11 @@ func (g *globals) configFile() (*config.Config, string, error) {
 }
 
 // approvalsReply asks the daemon, or reads the store of a home that none serves.
-func (g *globals) approvalsReply(ctx context.Context) (r gateway.ApprovalsReply, err error) {
+func (g *globals) approvalsReply(ctx context.Context) (r approval.Reply, err error) {
 	err = g.call(ctx, "approvals", nil, &r)
 	if errors.Is(err, admin.ErrNoDaemon) {
 		err = g.withStore(ctx, func(store *sqlite.Store) (err error) {
-			r, err = gateway.ListApprovals(ctx, store)
+			r, err = approval.List(ctx, store)
 			return err
 		})
 	}
@@ -153,7 +154,7 @@ func approvalsSuggestCmd(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r.Suggestions = slices.DeleteFunc(r.Suggestions, func(s gateway.Suggestion) bool { return slices.Contains(cfg.CommandAllowlist, s.Kind) })
+			r.Suggestions = slices.DeleteFunc(r.Suggestions, func(s approval.Suggestion) bool { return slices.Contains(cfg.CommandAllowlist, s.Kind) })
 			if apply < 0 || apply > len(r.Suggestions) {
 				return fmt.Errorf("--apply %d: there are %d suggestions", apply, len(r.Suggestions))
 			}

@@ -1,4 +1,4 @@
-package gateway
+package approval
 
 import (
 	"context"
@@ -8,22 +8,80 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
 
 	"herald/gateway/access"
 	"herald/gateway/config"
+	"herald/gateway/model"
 	"herald/gateway/turn"
+	"herald/locales"
+	"herald/platforms"
 	"herald/sessions"
 	"herald/tools"
 	"herald/tools/terminal"
 )
 
-// previewLength is how much of a command a prompt shows, in characters (spec gateway 3.4).
+// previewLength is how much of a command a prompt shows, in characters.
 const previewLength = 200
 
-// approvals decides whether commands may run. It implements tools.Approver: the floor first, then the operator's deny
-// patterns, then what is dangerous, then the mode and what people have allowed (spec gateway 3.4).
-type approvals struct {
-	g *Gateway
+// Checker reads what a call would do; typed is what its conversation has written to a process since the last end of a line.
+// ok is false for a call that runs nothing.
+type Checker interface {
+	Check(call tools.Call, typed string) (c terminal.Check, ok bool)
+}
+
+// Asker puts approvals to the people of a turn.
+type Asker interface {
+	// FindApproval returns what was asked for a call and its text before, also by an earlier process.
+	FindApproval(ctx context.Context, call tools.Call, command string) (a turn.Approval, ok bool, err error)
+	// Approve asks and waits; turn.ErrNobody where there is nobody to ask.
+	Approve(ctx context.Context, call tools.Call, req turn.ApprovalRequest) (turn.Approval, error)
+}
+
+// Settings are the configuration in force and the way to change it for good.
+type Settings interface {
+	Current() *config.Config
+	// Edit changes the text of config.yaml, and by adopt what is in force, at once.
+	Edit(text func([]byte) ([]byte, error), adopt func(*config.Config)) error
+}
+
+// Outbox sends messages whose rows are committed.
+type Outbox interface {
+	Take(rows ...*sessions.OutboxRow)
+}
+
+// Metrics counts what became of approvals, and what the judge has used.
+type Metrics interface {
+	Approval(outcome string)
+	ModelUsed(m model.Info, u model.Usage)
+}
+
+// Options is what an Approver is made from. All fields are needed but Log.
+type Options struct {
+	Store    sessions.Store
+	Settings Settings
+	Checker  Checker
+	// Decide settles where a tool's commands run, if that is still open; it may wait.
+	Decide func(ctx context.Context, spec tools.Spec)
+	Asker  Asker
+	// Judge returns the model that judges commands.
+	Judge   func() (model.Model, error)
+	Printer func(at platforms.Address) *locales.Printer
+	// Notice renders a line of Herald's own for a chat.
+	Notice  func(at platforms.Address, markdown string) *sessions.OutboxRow
+	Outbox  Outbox
+	Redact  func(string) string
+	Metrics Metrics
+	Log     zerolog.Logger
+	Now     func() time.Time
+}
+
+// Approver decides whether commands may run. It implements tools.Approver: the floor first, then the operator's deny
+// patterns, then what is dangerous, then the mode and what people have allowed. It is safe for concurrent use.
+type Approver struct {
+	o Options
 	// yolo was asked for by the environment when the daemon started: nothing but the first two layers holds.
 	yolo bool
 	edit sync.Mutex // of config.yaml
@@ -34,12 +92,13 @@ type approvals struct {
 	typed map[string]string
 }
 
-func newApprovals(g *Gateway) *approvals {
-	a := &approvals{g: g, typed: map[string]string{}}
+// New returns an approver. HERALD_YOLO_MODE in the environment switches questions off.
+func New(o Options) *Approver {
+	a := &Approver{o: o, typed: map[string]string{}}
 	switch strings.ToLower(os.Getenv("HERALD_YOLO_MODE")) {
 	case "1", "true", "yes", "on":
 		a.yolo = true
-		g.log.Warn().Msg("HERALD_YOLO_MODE is set: dangerous commands run without a question")
+		o.Log.Warn().Msg("HERALD_YOLO_MODE is set: dangerous commands run without a question")
 	}
 	return a
 }
@@ -59,17 +118,17 @@ func mayNotRun(format string, args ...any) tools.Decision {
 }
 
 // Approve implements tools.Approver.
-func (a *approvals) Approve(ctx context.Context, call tools.Call, spec tools.Spec) (tools.Decision, error) {
+func (a *Approver) Approve(ctx context.Context, call tools.Call, spec tools.Spec) (tools.Decision, error) {
 	a.mu.Lock()
 	typed := a.typed[call.Caller.Key]
 	a.mu.Unlock()
-	check, ok := a.g.catalog.terminal.Check(call, typed)
+	check, ok := a.o.Checker.Check(call, typed)
 	if !ok {
 		return mayRun(), nil
 	}
 	if len(check.Dangers) > 0 && !check.Contained {
-		a.g.workspace.Decide(ctx, spec) // whether it runs in a container may be open yet
-		check, _ = a.g.catalog.terminal.Check(call, typed)
+		a.o.Decide(ctx, spec) // whether it runs in a container may be open yet
+		check, _ = a.o.Checker.Check(call, typed)
 	}
 	d, err := a.layers(ctx, call, check)
 	if err == nil && d.Allowed && check.Typed {
@@ -82,7 +141,7 @@ func (a *approvals) Approve(ctx context.Context, call tools.Call, spec tools.Spe
 const maxTyped = 64 << 10
 
 // write keeps the unfinished line of what is written.
-func (a *approvals) write(key, text string) {
+func (a *Approver) write(key, text string) {
 	text = text[strings.LastIndexByte(text, '\n')+1:]
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,23 +153,23 @@ func (a *approvals) write(key, text string) {
 }
 
 // layers asks the rules in their order.
-func (a *approvals) layers(ctx context.Context, call tools.Call, check terminal.Check) (tools.Decision, error) {
+func (a *Approver) layers(ctx context.Context, call tools.Call, check terminal.Check) (tools.Decision, error) {
 	if check.Refusal != "" {
-		a.g.metrics.Approval("refused")
+		a.o.Metrics.Approval("refused")
 		return mayNotRun("the command was not run: %s. This is never allowed, and no approval changes it; don't try it in another form", check.Refusal), nil
 	}
-	if pattern := access.Denied(a.g.cfg().Approvals.Deny, check.Candidates); pattern != "" {
-		a.g.metrics.Approval("rule")
+	if pattern := access.Denied(a.o.Settings.Current().Approvals.Deny, check.Candidates); pattern != "" {
+		a.o.Metrics.Approval("rule")
 		return mayNotRun("the operator's rule %q in approvals.deny forbids it, and no approval changes that", pattern), nil
 	}
-	if check.Contained || slices.Contains(a.g.cfg().CommandAllowlist, check.Line) {
+	if check.Contained || slices.Contains(a.o.Settings.Current().CommandAllowlist, check.Line) {
 		return mayRun(), nil
 	}
 	return a.decide(ctx, wish{call: call, command: check.Line, dangers: check.Dangers, judged: true})
 }
 
 // ApproveWrite asks whether a file tool may write a file that the machine or Herald depends on.
-func (a *approvals) ApproveWrite(ctx context.Context, call tools.Call, path, why string) (bool, error) {
+func (a *Approver) ApproveWrite(ctx context.Context, call tools.Call, path, why string) (bool, error) {
 	kind := "herald-files"
 	if strings.Contains(path, "/.ssh/") {
 		kind = "ssh-files"
@@ -118,14 +177,14 @@ func (a *approvals) ApproveWrite(ctx context.Context, call tools.Call, path, why
 	k, _ := terminal.KindOf(kind)
 	d, err := a.decide(ctx, wish{call: call, command: call.Name + " " + path, dangers: []terminal.Danger{k.Danger}})
 	if err == nil && !d.Allowed {
-		a.g.log.Info().Str("why", why).Msg("a file was not written: it was not approved")
+		a.o.Log.Info().Str("why", why).Msg("a file was not written: it was not approved")
 	}
 	return d.Allowed, err
 }
 
 // decide applies the mode and what people have allowed.
-func (a *approvals) decide(ctx context.Context, w wish) (tools.Decision, error) {
-	cfg := a.g.cfg()
+func (a *Approver) decide(ctx context.Context, w wish) (tools.Decision, error) {
+	cfg := a.o.Settings.Current()
 	open, yolo, err := a.open(ctx, w, cfg)
 	if err != nil {
 		return tools.Decision{}, err
@@ -136,32 +195,32 @@ func (a *approvals) decide(ctx context.Context, w wish) (tools.Decision, error) 
 	if w.call.Caller.Unattended || w.call.Caller.Source == "query" || w.call.Caller.Source == "cron" {
 		return a.unattended(w, cfg.Approvals, open), nil
 	}
-	known, asked, err := a.g.runner.FindApproval(ctx, w.call, w.command)
+	known, asked, err := a.o.Asker.FindApproval(ctx, w.call, w.command)
 	if err != nil {
 		return tools.Decision{}, err
 	}
-	verdict := judgeAsk
+	verdict := judgedUnsure
 	switch {
 	case asked && known.Judged:
-		verdict = judgeDeny
+		verdict = judgedBad
 	case !asked && w.judged && cfg.Approvals.Mode == "smart":
-		verdict = a.g.judge(ctx, w.command, open)
-		a.g.log.Info().Strs("kinds", keysOf(open)).Str("verdict", string(verdict)).Msg("the helper model has judged a command")
+		verdict = a.judge(ctx, w.command, open)
+		a.o.Log.Info().Strs("kinds", keysOf(open)).Str("verdict", string(verdict)).Msg("the helper model has judged a command")
 	}
-	if verdict == judgeApprove {
-		a.g.metrics.Approval("judged_safe")
+	if verdict == judgedSafe {
+		a.o.Metrics.Approval("judged_safe")
 		return mayRun(), nil
 	}
-	return a.ask(ctx, w, open, verdict == judgeDeny, cfg.Approvals)
+	return a.ask(ctx, w, open, verdict == judgedBad, cfg.Approvals)
 }
 
 // open returns the dangers that nobody has allowed yet, and whether the session needs no approvals at all.
-func (a *approvals) open(ctx context.Context, w wish, cfg *config.Config) (open []terminal.Danger, yolo bool, err error) {
+func (a *Approver) open(ctx context.Context, w wish, cfg *config.Config) (open []terminal.Danger, yolo bool, err error) {
 	if len(w.dangers) == 0 {
 		return nil, false, nil
 	}
 	var grant access.Grant
-	err = a.g.store.View(ctx, func(v sessions.View) (err error) {
+	err = a.o.Store.View(ctx, func(v sessions.View) (err error) {
 		grant, err = access.SessionGrant(v, sessions.ID(w.call.Caller.Session))
 		return err
 	})
@@ -177,7 +236,7 @@ func (a *approvals) open(ctx context.Context, w wish, cfg *config.Config) (open 
 }
 
 // unattended decides where nobody can be asked.
-func (a *approvals) unattended(w wish, c config.Approvals, open []terminal.Danger) tools.Decision {
+func (a *Approver) unattended(w wish, c config.Approvals, open []terminal.Danger) tools.Decision {
 	mode, key := c.UnattendedMode, "approvals.unattended_mode"
 	switch w.call.Caller.Source {
 	case "cron":
@@ -188,18 +247,18 @@ func (a *approvals) unattended(w wish, c config.Approvals, open []terminal.Dange
 	if mode == "approve" {
 		return mayRun()
 	}
-	a.g.metrics.Approval("unattended")
+	a.o.Metrics.Approval("unattended")
 	return mayNotRun("%s, and nobody is there to approve it (%s)", reasons(open), key)
 }
 
 // ask puts the question to the people of the chat and waits.
-func (a *approvals) ask(ctx context.Context, w wish, open []terminal.Danger, judged bool, c config.Approvals) (tools.Decision, error) {
+func (a *Approver) ask(ctx context.Context, w wish, open []terminal.Danger, judged bool, c config.Approvals) (tools.Decision, error) {
 	choices := []turn.Choice{turn.ChoiceOnce, turn.ChoiceSession, turn.ChoiceAlways, turn.ChoiceDeny}
 	if judged {
 		choices = []turn.Choice{turn.ChoiceOnce, turn.ChoiceDeny}
 	}
-	a.g.metrics.Approval("asked")
-	got, err := a.g.runner.Approve(ctx, w.call, turn.ApprovalRequest{Command: w.command, Preview: a.preview(w.command), Kinds: keysOf(open), Choices: choices,
+	a.o.Metrics.Approval("asked")
+	got, err := a.o.Asker.Approve(ctx, w.call, turn.ApprovalRequest{Command: w.command, Preview: a.preview(w.command), Kinds: keysOf(open), Choices: choices,
 		Judged: judged, Timeout: c.Timeout})
 	switch {
 	case errors.Is(err, turn.ErrNobody):
@@ -207,8 +266,8 @@ func (a *approvals) ask(ctx context.Context, w wish, open []terminal.Danger, jud
 	case err != nil:
 		return tools.Decision{}, err
 	}
-	a.g.metrics.Approval(string(got.Choice))
-	a.g.log.Info().Str("choice", string(got.Choice)).Strs("kinds", got.Kinds).Str("session", string(got.Session)).Msg("an approval was decided")
+	a.o.Metrics.Approval(string(got.Choice))
+	a.o.Log.Info().Str("choice", string(got.Choice)).Strs("kinds", got.Kinds).Str("session", string(got.Session)).Msg("an approval was decided")
 	switch {
 	case got.Choice == turn.ChoiceAlways:
 		a.keep(ctx, got)
@@ -224,107 +283,33 @@ func (a *approvals) ask(ctx context.Context, w wish, open []terminal.Danger, jud
 }
 
 // preview is the beginning of a command without secrets, on one line.
-func (a *approvals) preview(command string) string {
-	text := []rune(strings.Join(strings.Fields(a.g.opt.Redactor.String(command)), " "))
+func (a *Approver) preview(command string) string {
+	text := []rune(strings.Join(strings.Fields(a.o.Redact(command)), " "))
 	if len(text) > previewLength {
 		text = append(text[:previewLength-1], '…')
 	}
 	return string(text)
 }
 
-// keep makes "always" last. What can't be written down holds for the session alone, and the chat is told.
-func (a *approvals) keep(ctx context.Context, got turn.Approval) {
+// keep makes "always" last. What can't be written down holds for the session alone, and the chat is told so.
+func (a *Approver) keep(ctx context.Context, got turn.Approval) {
 	err := a.Allow(got.Kinds...)
 	if err == nil {
 		return
 	}
-	a.g.log.Error().Err(err).Strs("kinds", got.Kinds).Msg("a lasting permission can't be written to config.yaml")
-	row := a.g.noticeRow(got.Address, "⚠️ "+a.g.texts.notSaved(got.Address))
-	err = a.g.store.Update(context.WithoutCancel(ctx), sessions.EdgeQueue, func(tx sessions.Tx) error {
-		if err := access.Allow(tx, got.Session, got.Kinds, a.g.now()); err != nil {
+	a.o.Log.Error().Err(err).Strs("kinds", got.Kinds).Msg("a lasting permission can't be written to config.yaml")
+	row := a.o.Notice(got.Address, "⚠️ "+a.o.Printer(got.Address).T("approval.not_saved"))
+	err = a.o.Store.Update(context.WithoutCancel(ctx), sessions.EdgeQueue, func(tx sessions.Tx) error {
+		if err := access.Allow(tx, got.Session, got.Kinds, a.o.Now()); err != nil {
 			return err
 		}
 		return tx.PutOutbox(row)
 	})
 	if err != nil {
-		a.g.log.Error().Err(err).Msg("nor can it be kept for the session")
+		a.o.Log.Error().Err(err).Msg("nor can it be kept for the session")
 		return
 	}
-	a.g.worker.Take(row)
-}
-
-// Allow writes kinds of danger into command_allowlist and obeys it at once.
-func (a *approvals) Allow(kinds ...string) error {
-	return a.change(func(list []string) []string {
-		for _, k := range kinds {
-			if !slices.Contains(list, k) {
-				list = append(list, k)
-			}
-		}
-		return list
-	})
-}
-
-// Revoke takes entries out of command_allowlist.
-func (a *approvals) Revoke(entries ...string) error {
-	return a.change(func(list []string) []string {
-		return slices.DeleteFunc(list, func(e string) bool { return slices.Contains(entries, e) })
-	})
-}
-
-func (a *approvals) change(change func([]string) []string) error {
-	a.edit.Lock()
-	defer a.edit.Unlock()
-	old := a.g.cfg()
-	list := change(slices.Clone(old.CommandAllowlist))
-	if slices.Equal(list, old.CommandAllowlist) {
-		return nil
-	}
-	err := EditConfig(a.g.configFile(), func(text []byte) ([]byte, error) { return config.SetList(text, "command_allowlist", list) })
-	if err != nil {
-		return err
-	}
-	a.g.adopt(func(c *config.Config) { c.CommandAllowlist = list })
-	return nil
-}
-
-// SetMode writes approvals.mode and obeys it at once.
-func (a *approvals) SetMode(mode string) error {
-	a.edit.Lock()
-	defer a.edit.Unlock()
-	err := EditConfig(a.g.configFile(), func(text []byte) ([]byte, error) { return config.SetText(text, "approvals.mode", mode) })
-	if err != nil {
-		return err
-	}
-	a.g.adopt(func(c *config.Config) { c.Approvals.Mode = mode })
-	return nil
-}
-
-// Mode and Allowlist implement command.Approvals.
-func (a *approvals) Mode() string        { return a.g.cfg().Approvals.Mode }
-func (a *approvals) Allowlist() []string { return slices.Clone(a.g.cfg().CommandAllowlist) }
-
-// Yolo reports whether the environment has switched approvals off.
-func (a *approvals) Yolo() bool { return a.yolo }
-
-// configFile is the file that edits go to.
-func (g *Gateway) configFile() string {
-	if g.opt.Source.File != "" {
-		return g.opt.Source.File
-	}
-	return g.opt.Paths.Config
-}
-
-// adopt takes over a change that stands in config.yaml already, before the file is read again.
-func (g *Gateway) adopt(change func(*config.Config)) {
-	for {
-		old := g.cfg()
-		next := *old
-		change(&next)
-		if g.config.CompareAndSwap(old, &next) {
-			return
-		}
-	}
+	a.o.Outbox.Take(row)
 }
 
 func keysOf(dangers []terminal.Danger) []string {

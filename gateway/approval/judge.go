@@ -1,4 +1,4 @@
-package gateway
+package approval
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 type verdict string
 
 const (
-	judgeApprove verdict = "approve"
-	judgeDeny    verdict = "deny"
-	judgeAsk     verdict = "ask"
+	judgedSafe   verdict = "approve"
+	judgedBad    verdict = "deny"
+	judgedUnsure verdict = "ask"
 )
 
 // The bounds of one judgement.
@@ -33,30 +33,30 @@ ASK: everything else, and whenever you are in doubt.`
 
 // judge lets the model decide about a command. Whatever goes wrong, a person is asked; so does the demo, which judges
 // nothing.
-func (g *Gateway) judge(ctx context.Context, command string, dangers []terminal.Danger) verdict {
-	m, err := g.models.Get("")
+func (a *Approver) judge(ctx context.Context, command string, dangers []terminal.Danger) verdict {
+	m, err := a.o.Judge()
 	if err != nil || m.Info().Provider == "demo" || len(command) > judgeCommand {
-		return judgeAsk
+		return judgedUnsure
 	}
 	ctx, cancel := context.WithTimeout(ctx, judgeTime)
 	defer cancel()
-	text := fmt.Sprintf("Why it was found suspicious: %s\n\n<command>\n%s\n</command>", reasons(dangers), g.opt.Redactor.String(command))
+	text := fmt.Sprintf("Why it was found suspicious: %s\n\n<command>\n%s\n</command>", reasons(dangers), a.o.Redact(command))
 	resp, err := m.Stream(ctx, model.Request{System: judgePrompt, Messages: []model.Message{{Role: "user", Text: text}}, MaxOutput: 2000, Reasoning: "none"}, func(model.Delta) {})
 	if err != nil {
-		g.log.Warn().Err(err).Msg("a command can't be judged; a person is asked")
-		return judgeAsk
+		a.o.Log.Warn().Err(err).Msg("a command can't be judged; a person is asked")
+		return judgedUnsure
 	}
-	g.metrics.ModelUsed(m.Info(), resp.Usage)
+	a.o.Metrics.ModelUsed(m.Info(), resp.Usage)
 	return readVerdict(resp.Text)
 }
 
-// readVerdict takes an answer of one word only: an answer that says more is none.
+// readVerdict takes an answer of one word only: one that says more is no answer.
 func readVerdict(text string) verdict {
 	switch strings.ToUpper(strings.Trim(text, " \t\r\n.*`\"'")) {
 	case "APPROVE":
-		return judgeApprove
+		return judgedSafe
 	case "DENY":
-		return judgeDeny
+		return judgedBad
 	}
-	return judgeAsk
+	return judgedUnsure
 }

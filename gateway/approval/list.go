@@ -1,4 +1,4 @@
-package gateway
+package approval
 
 import (
 	"cmp"
@@ -19,14 +19,14 @@ const (
 	suggestAfter    = 3
 )
 
-// ApprovalsReply is what the command line shows of approvals.
-type ApprovalsReply struct {
-	Waiting     []WaitingApproval `json:"waiting"`
-	Suggestions []Suggestion      `json:"suggestions"`
+// Reply is what the command line shows of approvals.
+type Reply struct {
+	Waiting     []Waiting    `json:"waiting"`
+	Suggestions []Suggestion `json:"suggestions"`
 }
 
-// WaitingApproval is a question that waits for a person.
-type WaitingApproval struct {
+// Waiting is a question that waits for a person.
+type Waiting struct {
 	Preview  string    `json:"preview"`
 	Kinds    []string  `json:"kinds"`
 	Platform string    `json:"platform"`
@@ -42,15 +42,11 @@ type Suggestion struct {
 	Times  int    `json:"times"`
 }
 
-func (g *Gateway) approvalsVerb(ctx context.Context, _ json.RawMessage) (any, error) {
-	return ListApprovals(ctx, g.store)
-}
-
-// ListApprovals reads what waits, and what of the newest sessions' commands could be allowed for good: kinds of danger
+// List reads what waits, and what of the newest sessions' commands could be allowed for good: kinds of danger
 // that ran at least three times, the most frequent first. Destructive kinds are never among them, and a command with
 // one counts for nothing.
-func ListApprovals(ctx context.Context, store sessions.Store) (ApprovalsReply, error) {
-	r := ApprovalsReply{Waiting: []WaitingApproval{}, Suggestions: []Suggestion{}}
+func List(ctx context.Context, store sessions.Store) (Reply, error) {
+	r := Reply{Waiting: []Waiting{}, Suggestions: []Suggestion{}}
 	times := map[string]int{}
 	err := store.View(ctx, func(v sessions.View) error {
 		waiting, err := turn.PendingApprovals(v)
@@ -58,7 +54,7 @@ func ListApprovals(ctx context.Context, store sessions.Store) (ApprovalsReply, e
 			return err
 		}
 		for _, a := range waiting {
-			r.Waiting = append(r.Waiting, WaitingApproval{Preview: a.Preview, Kinds: a.Kinds, Platform: string(a.Address.Platform), Chat: string(a.Address.Chat), Asked: a.Asked, Until: a.Until})
+			r.Waiting = append(r.Waiting, Waiting{Preview: a.Preview, Kinds: a.Kinds, Platform: string(a.Address.Platform), Chat: string(a.Address.Chat), Asked: a.Asked, Until: a.Until})
 		}
 		list, err := v.Sessions(sessions.SessionQuery{Limit: suggestSessions})
 		if err != nil {
