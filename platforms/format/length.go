@@ -25,6 +25,26 @@ func Length(s string, u platforms.Unit) int {
 	return utf8.RuneCountInString(s)
 }
 
+// Cut returns the longest beginning of s that is at most limit long in unit u and ends between two characters.
+func Cut(s string, limit int, u platforms.Unit) string {
+	n := 0
+	for i, r := range s {
+		switch {
+		case u == platforms.Bytes:
+			_, size := utf8.DecodeRuneInString(s[i:])
+			n += size
+		case u == platforms.UTF16 && r > 0xFFFF:
+			n += 2
+		default:
+			n++
+		}
+		if n > limit {
+			return s[:i]
+		}
+	}
+	return s
+}
+
 func lengthBytes(b []byte, u platforms.Unit) int {
 	switch u {
 	case platforms.Bytes:

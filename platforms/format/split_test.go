@@ -318,3 +318,19 @@ func TestRender_IsDeterministic(t *testing.T) {
 		}
 	})
 }
+
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		limit int
+		unit  platforms.Unit
+		want  string
+	}{
+		{"abc", 3, platforms.Bytes, "abc"}, {"abc", 2, platforms.CodePoints, "ab"}, {"abc", 0, platforms.UTF16, ""}, {"", 0, platforms.Bytes, ""},
+		{"aé", 2, platforms.Bytes, "a"}, {"aé", 3, platforms.Bytes, "aé"}, {"é😀", 2, platforms.CodePoints, "é😀"},
+		{"é😀x", 2, platforms.UTF16, "é"}, {"é😀x", 3, platforms.UTF16, "é😀"}, {"\xffa", 1, platforms.Bytes, "\xff"},
+	} {
+		require.Equal(t, c.want, Cut(c.text, c.limit, c.unit), "%q %d", c.text, c.limit)
+		require.LessOrEqual(t, Length(c.want, c.unit), c.limit)
+	}
+}

@@ -38,7 +38,7 @@ func (a *Adapter) Typing(ctx context.Context, at platforms.Address) error {
 		return err
 	}
 	o := outbound{a: a, target: t}
-	if err := a.gate.open(t.chat); err != nil {
+	if err := a.gate.Check(t.chat); err != nil {
 		return err
 	}
 	if a.streams.running(t.chat, a.s.Clock.Now()) {
@@ -54,7 +54,7 @@ func (a *Adapter) TypingEvery() time.Duration { return 3 * time.Second }
 // act makes one request beside the messages. It takes no turn in the rate gate, but is not made inside a window that Teams
 // has closed.
 func (o *outbound) act(ctx context.Context, r request) (*call, error) {
-	if err := o.a.gate.open(o.chat); err != nil {
+	if err := o.a.gate.Check(o.chat); err != nil {
 		return nil, err
 	}
 	c, err := o.a.ask(ctx, r, nil)
@@ -62,7 +62,7 @@ func (o *outbound) act(ctx context.Context, r request) (*call, error) {
 		return c, nil
 	}
 	if e := platforms.AsSendError(err); e != nil && e.Kind == platforms.RateLimited {
-		o.a.gate.close(o.chat, e.RetryAfter)
+		o.a.gate.Close(e.RetryAfter, o.chat)
 	}
 	return c, err
 }

@@ -6,30 +6,30 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/time/rate"
 
 	"herald/platforms"
 	"herald/platforms/fetch"
+	"herald/platforms/wire"
 )
 
 // Adapter is one Teams bot. Make it with New.
 type Adapter struct {
 	s           settings
-	http        *http.Client
+	client      *wire.Client
 	moves       *http.Transport
 	files       *fetch.Client
 	keys        *keySet
 	tokens      *tokens
 	graphTokens *tokens
-	health      health
-	gate        *gate
+	health      *wire.Health
+	gate        *wire.Gate
 	rooms       *rooms
 	own         *platforms.Marks
 	threads     *platforms.Marks // of channels, that the bot takes part in
 	presses     presses
 	streams     streams
-	reactions   reactions
+	reactions   *wire.Recent[string, string] // ours, by ownName
 	consents    *consents
 	refused     chan *platforms.StartError // what ends Run
 	turned      rate.Sometimes             // when a call that was turned away is logged
@@ -67,18 +67,17 @@ func New(o Options) (*Adapter, error) {
 		return nil, s.setting("download_hosts", err)
 	}
 	a.moves = newTransport(&a.s)
-	a.http = newClient(a.moves)
-	a.keys = newKeySet(&a.s, a.http)
-	a.tokens = newTokens(&a.s, a.http, s.cloud.botScope)
-	a.graphTokens = newTokens(&a.s, a.http, s.cloud.graphScope)
-	a.health = health{clock: s.Clock}
-	a.health.set("starting", "")
-	a.gate = newGate(s.Clock, s.limited)
+	a.client = &wire.Client{HTTP: &http.Client{Transport: a.moves, CheckRedirect: wire.NoRedirects}, Limit: maxAnswer}
+	a.keys = newKeySet(&a.s, a.client.HTTP)
+	a.tokens = newTokens(&a.s, a.client.HTTP, s.cloud.botScope)
+	a.graphTokens = newTokens(&a.s, a.client.HTTP, s.cloud.graphScope)
+	a.health = wire.NewHealth(s.Clock, "")
+	a.gate = newGate(s)
 	a.rooms = newRooms(s.Memory, s.Clock)
 	a.own = platforms.NewMarks(s.Memory, "own", ownKept)
 	a.threads = platforms.NewMarks(s.Memory, "thread", threadsKept)
-	a.streams = streams{live: map[string]*stream{}, denied: map[string]bool{}}
-	a.reactions = reactions{pace: rate.NewLimiter(reactRate, reactBurst), on: map[string]string{}}
+	a.streams = streams{live: map[string]*stream{}, denied: wire.NewRecent[string, bool](deniedKept)}
+	a.reactions = wire.NewRecent[string, string](reactionsKept)
 	a.consents = newConsents(&a.s)
 	return a, nil
 }
@@ -108,7 +107,7 @@ func (a *Adapter) Traits() platforms.Traits {
 
 // Health says whether activities can come in: the signing keys are known and the login server gives us tokens. Whether
 // the Bot Framework reaches the webhook is only known when it calls. It makes no request.
-func (a *Adapter) Health() platforms.Health { return a.health.now() }
+func (a *Adapter) Health() platforms.Health { return a.health.Now() }
 
 // intake is where a webhook call goes, for as long as Run runs.
 type intake struct {
@@ -142,10 +141,10 @@ func (a *Adapter) Run(ctx context.Context, sink platforms.Sink) error {
 		a.files.Close()
 	}()
 	if err := a.watch(ctx); err != nil {
-		a.health.set("paused", a.scrub(err.Error()))
+		a.health.Set("paused", a.scrub(err.Error()))
 		return err
 	}
-	a.health.set("stopped", "")
+	a.health.Set("stopped", "")
 	return nil
 }
 
@@ -161,11 +160,11 @@ func (a *Adapter) watch(ctx context.Context) error {
 			return se
 		case err != nil:
 			a.unready(err)
-			_ = a.s.Clock.Sleep(ctx, wait.NextBackOff())
+			_ = wait.Wait(ctx, a.s.Clock, 0)
 			continue
 		}
 		wait.Reset()
-		a.health.fine()
+		a.health.Fine()
 		if se := a.rest(ctx); se != nil {
 			return se
 		}
@@ -190,12 +189,12 @@ func (a *Adapter) unready(err error) {
 	a.s.Log.Warn().Err(err).Msg("Teams is not ready, trying again")
 	switch {
 	case !a.keys.fresh() && a.Health().State == "starting":
-		a.health.set("reconnecting", err.Error())
+		a.health.Set("reconnecting", err.Error())
 	case !a.keys.fresh():
-		a.health.set("deaf", err.Error())
+		a.health.Set("deaf", err.Error())
 	case a.Health().Inbound: // only what goes out is troubled
 	default:
-		a.health.set("reconnecting", err.Error())
+		a.health.Set("reconnecting", err.Error())
 	}
 }
 
@@ -218,10 +217,11 @@ func (a *Adapter) rest(ctx context.Context) error {
 	}
 }
 
-func (a *Adapter) newBackoff() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval = a.s.BackoffMin, a.s.BackoffMax
-	b.Multiplier, b.RandomizationFactor = 2, 0.3
-	b.Reset()
-	return b
+func (a *Adapter) newBackoff() *wire.Backoff { return wire.NewBackoff(a.s.BackoffMin, a.s.BackoffMax) }
+
+// heard notes that an activity has come in. It never revives an adapter that has stopped.
+func (a *Adapter) heard() {
+	if a.health.Now().State != "stopped" {
+		a.health.Fine()
+	}
 }

@@ -84,7 +84,7 @@ var consentID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 func (c *consents) add(ctx context.Context, chat string, f file) (pending, error) {
 	var raw [16]byte
 	_, _ = rand.Read(raw[:])
-	p := pending{ID: hex.EncodeToString(raw[:]), Chat: chat, Name: f.name, At: c.s.Clock.Now().UTC()}
+	p := pending{ID: hex.EncodeToString(raw[:]), Chat: chat, Name: f.Name, At: c.s.Clock.Now().UTC()}
 	if err := os.MkdirAll(c.s.MediaDir, 0o700); err != nil {
 		return p, err
 	}

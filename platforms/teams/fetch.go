@@ -122,7 +122,7 @@ func (a *Adapter) Fetch(ctx context.Context, at platforms.Attachment, limit int6
 		err = a.fetchShared(ctx, r.Shared, limit, w) // the address has expired; nothing was written
 	}
 	if err != nil {
-		return a.clean(plain(err))
+		return a.clean(err)
 	}
 	return nil
 }

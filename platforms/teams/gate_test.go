@@ -66,10 +66,10 @@ func (c *tickClock) Sleep(ctx context.Context, d time.Duration) error {
 // Whatever is sent as fast as the gate lets it, Teams' limits hold: 7 in a second, 8 in two, 60 in thirty, 1,800 in an hour.
 func TestGate_KeepsTeamsLimits(t *testing.T) {
 	clock := &tickClock{now: time.Unix(1e9, 0)}
-	g := newGate(clock, true)
+	g := newGate(settings{Options: Options{Clock: clock, Metrics: noMetrics{}}, limited: true})
 	var sent []time.Time
 	for range 4000 {
-		_, err := g.pass(context.Background(), "a:1", false)
+		err := g.Pass(context.Background(), false, "a:1")
 		require.NoError(t, err)
 		sent = append(sent, clock.now)
 	}
@@ -86,37 +86,22 @@ func TestGate_KeepsTeamsLimits(t *testing.T) {
 // An interim edit does not wait, and one whose time is short says so at once; both give their place back.
 func TestGate_SkipsAndGivesBack(t *testing.T) {
 	clock := &tickClock{now: time.Unix(1e9, 0)}
-	g := newGate(clock, true)
+	g := newGate(settings{Options: Options{Clock: clock, Metrics: noMetrics{}}, limited: true})
 	for range quickBurst {
-		_, err := g.pass(t.Context(), "a:1", true)
+		err := g.Pass(t.Context(), true, "a:1")
 		require.NoError(t, err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	for range 100 {
-		_, err := g.pass(t.Context(), "a:1", true)
+		err := g.Pass(t.Context(), true, "a:1")
 		require.Equal(t, platforms.RateLimited, sendErrorOf(t, err).Kind)
-		_, err = g.pass(short, "a:1", false)
+		err = g.Pass(short, false, "a:1")
 		require.Equal(t, platforms.RateLimited, sendErrorOf(t, err).Kind)
 	}
-	_, err := g.pass(t.Context(), "a:2", true)
+	err := g.Pass(t.Context(), true, "a:2")
 	require.NoError(t, err, "another chat has its own allowance")
 	clock.now = clock.now.Add(time.Second)
-	_, err = g.pass(t.Context(), "a:1", true)
+	err = g.Pass(t.Context(), true, "a:1")
 	require.NoError(t, err)
-}
-
-// The memory of chats is bounded, and a window is never forgotten.
-func TestGate_Forgets(t *testing.T) {
-	clock := &tickClock{now: time.Unix(1e9, 0)}
-	g := newGate(clock, true)
-	g.close("shut", time.Hour)
-	for i := range 3 * gateKept {
-		_, err := g.pass(t.Context(), "chat"+string(rune(i+1000)), true)
-		require.NoError(t, err)
-		clock.now = clock.now.Add(time.Second)
-	}
-	require.LessOrEqual(t, len(g.chats), gateKept+1)
-	_ = g.open("shut")
-	require.Contains(t, g.chats, "shut")
 }

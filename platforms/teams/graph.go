@@ -137,9 +137,9 @@ func (o *outbound) share(ctx context.Context, f file) error {
 	if err != nil {
 		return err
 	}
-	kind := strings.TrimPrefix(filepath.Ext(f.name), ".")
+	kind := strings.TrimPrefix(filepath.Ext(f.Name), ".")
 	act := outActivity{Type: "message", Text: cut(f.Caption, 1000), TextFormat: "plain",
-		Attachments: []outAttachment{fileInfo(item.WebURL, f.name, strings.ToLower(etagID.FindString(item.ETag)), kind)}}
+		Attachments: []outAttachment{fileInfo(item.WebURL, f.Name, strings.ToLower(etagID.FindString(item.ETag)), kind)}}
 	return o.create(ctx, act)
 }
 
@@ -156,17 +156,17 @@ func (a *Adapter) put(ctx context.Context, f file) (driveItem, error) {
 		return item, &platforms.SendError{Kind: platforms.Transient, Err: a.clean(err)}
 	}
 	folder := a.s.Clock.Now().UTC().Format("2006-01-02 15.04.05.000")
-	address := a.s.GraphURL + "/v1.0/sites/" + url.PathEscape(a.s.GraphSite) + "/drive/root:/Herald/" + url.PathEscape(folder) + "/" + url.PathEscape(f.name) + ":/content"
+	address := a.s.GraphURL + "/v1.0/sites/" + url.PathEscape(a.s.GraphSite) + "/drive/root:/Herald/" + url.PathEscape(folder) + "/" + url.PathEscape(f.Name) + ":/content"
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address, io.NopCloser(body))
 	if err != nil {
 		return item, badRequest("the address of the upload is no URL")
 	}
-	req.ContentLength = f.size
+	req.ContentLength = f.Size
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Content-Type", "application/octet-stream")
-	resp, err := a.http.Do(req)
+	resp, err := a.client.HTTP.Do(req)
 	if err != nil { // nothing is visible of it yet
-		return item, &platforms.SendError{Kind: platforms.Transient, Err: a.clean(plain(err))}
+		return item, &platforms.SendError{Kind: platforms.Transient, Err: a.clean(err)}
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))

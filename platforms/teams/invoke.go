@@ -74,7 +74,7 @@ func (a *Adapter) pressed(ctx context.Context, act *activity, body []byte) (repl
 		a.presses.end(e.Click.Reply)
 		return reply{}, err
 	}
-	a.health.heard()
+	a.heard()
 	text := a.presses.await(ctx, e.Click.Reply, p, a.s.ClickWait)
 	return reply{status: http.StatusOK, body: invokeAnswer{http.StatusOK, messageAnswer, text}, written: func() { close(p.written) }}, nil
 }

@@ -157,7 +157,7 @@ func (k *keySet) get(ctx context.Context, address string, into any) error {
 	}
 	resp, err := k.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errKeysAway, plain(err))
+		return fmt.Errorf("%w: %w", errKeysAway, wire.Bare(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -165,7 +165,7 @@ func (k *keySet) get(ctx context.Context, address string, into any) error {
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument))
 	if err != nil {
-		return fmt.Errorf("%w: %w", errKeysAway, plain(err))
+		return fmt.Errorf("%w: %w", errKeysAway, wire.Bare(err))
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("%w: %s answered something that is no JSON document", errKeysAway, req.URL.Host)

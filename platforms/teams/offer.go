@@ -13,6 +13,7 @@ import (
 
 	"herald/platforms"
 	"herald/platforms/fetch"
+	"herald/platforms/wire"
 )
 
 type consentCard struct {
@@ -30,18 +31,18 @@ type consentContext struct {
 func (o *outbound) offer(ctx context.Context, f file) error {
 	c := o.a.consents
 	if c.s.MediaDir == "" {
-		o.note(f.Attachment, "there is no folder where files could wait for consent")
+		o.Note(f.Attachment, "there is no folder where files could wait for consent")
 		return nil
 	}
 	p, err := c.add(ctx, o.chat, f)
 	if err != nil {
 		o.a.s.Log.Error().Err(err).Msg("a file can't wait for consent")
-		o.note(f.Attachment, "it could not be put aside until you accept it")
+		o.Note(f.Attachment, "it could not be put aside until you accept it")
 		return nil
 	}
 	card := consentCard{Description: cut(f.Caption, 500), Size: p.Size, AcceptContext: consentContext{p.ID}, Decline: consentContext{p.ID}}
 	act := outActivity{Type: "message", Attachments: []outAttachment{{ContentType: consentType, Name: p.Name, Content: card}}}
-	if !o.some {
+	if !o.Some {
 		act.ReplyToID = string(o.out.ReplyTo)
 	}
 	id, _, err := o.post(ctx, "", act, false)
@@ -91,7 +92,7 @@ func (a *Adapter) consented(ctx context.Context, act *activity) (reply, error) {
 		p.Message = act.ReplyToID
 	}
 	run, work := a.intake.ctx, a.intake.work
-	a.health.heard()
+	a.heard()
 	switch {
 	case !ok:
 		work.Go(func() { a.recard(run, at, act.ReplyToID, "This file is not available any more.") })
@@ -157,7 +158,7 @@ func (a *Adapter) insist(ctx context.Context, step func() error) error {
 		if i == insistence || e.Certainty == platforms.Unknown || (e.Kind != platforms.Transient && e.Kind != platforms.RateLimited) {
 			return e
 		}
-		if err := a.s.Clock.Sleep(ctx, max(wait.NextBackOff(), e.RetryAfter)); err != nil {
+		if err := wait.Wait(ctx, a.s.Clock, e.RetryAfter); err != nil {
 			return e
 		}
 	}
@@ -220,10 +221,10 @@ func (a *Adapter) uploadRange(ctx context.Context, address string, part io.Reade
 	req.Header.Set("Content-Type", "application/octet-stream")
 	resp, err := a.files.HTTP().Do(req)
 	if errors.Is(err, fetch.ErrForbidden) {
-		return badRequest("%s", a.scrub(plain(err).Error()))
+		return badRequest("%s", a.scrub(wire.Bare(err).Error()))
 	}
 	if err != nil {
-		return &platforms.SendError{Kind: platforms.Transient, Err: a.clean(plain(err))}
+		return &platforms.SendError{Kind: platforms.Transient, Err: a.clean(err)}
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxDocument))
@@ -234,7 +235,7 @@ func (a *Adapter) uploadRange(ctx context.Context, address string, part io.Reade
 	case again && (status == http.StatusRequestedRangeNotSatisfiable || status == http.StatusNotFound && from+n == size):
 		return nil
 	case status == http.StatusTooManyRequests, status >= 500:
-		return &platforms.SendError{Kind: platforms.Transient, RetryAfter: min(waitOf(resp.Header), time.Minute), Err: refused}
+		return &platforms.SendError{Kind: platforms.Transient, RetryAfter: min(wire.RetryAfter(resp.Header), time.Minute), Err: refused}
 	}
 	return &platforms.SendError{Kind: platforms.BadRequest, Err: refused}
 }

@@ -74,7 +74,7 @@ func (a *Adapter) turnAway(w http.ResponseWriter, r *http.Request, err error) {
 	switch why.status {
 	case http.StatusServiceUnavailable:
 		if !a.keys.fresh() {
-			a.health.set("deaf", a.scrub(why.reason))
+			a.health.Set("deaf", a.scrub(why.reason))
 		}
 		w.Header().Set("Retry-After", retryAfter)
 	case http.StatusUnauthorized:
@@ -154,14 +154,14 @@ func (a *Adapter) handle(ctx context.Context, act *activity, body []byte) (reply
 			return reply{}, a.troubled(ctx, err)
 		}
 	}
-	a.health.heard()
+	a.heard()
 	return reply{status: http.StatusOK}, nil
 }
 
 // troubled notes in health that the core can't take events.
 func (a *Adapter) troubled(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil {
-		a.health.set("paused", "activities can't be stored: "+a.scrub(err.Error()))
+		a.health.Set("paused", "activities can't be stored: "+a.scrub(err.Error()))
 	}
 	return err
 }
@@ -179,7 +179,7 @@ func (a *Adapter) remember(ctx context.Context, act *activity) (gone bool, err e
 	}
 	if gone {
 		a.s.Log.Info().Str("chat", chat).Msg("the bot was taken out of a conversation")
-		a.health.heard()
+		a.heard()
 		return true, a.rooms.forget(ctx, chat)
 	}
 	return false, a.rooms.note(ctx, chat, a.roomOf(act))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Send delivers one message or one edit. Errors are *platforms.SendError.
@@ -23,7 +24,7 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 	if err := checkOutgoing(out); err != nil {
 		return platforms.Receipt{}, err
 	}
-	o := outbound{a: a, out: out, target: t}
+	o := outbound{a: a, out: out, target: t, Parts: wire.Parts{Platform: "Teams", Log: &a.s.Log, Chat: t.chat}}
 	switch {
 	case out.Private != "" && t.Type != personal: // a personal chat is private by itself
 		err = a.whisper(ctx, out)
@@ -40,16 +41,16 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 	if out.Private == "" && out.Edit == "" {
 		o.takeRoot(ctx)
 	}
-	return o.receipt, nil
+	return o.Receipt, nil
 }
 
 // takeRoot notes the thread that a post in a channel begins: replies to it land there.
 func (o *outbound) takeRoot(ctx context.Context) {
-	id := string(o.receipt.Message)
+	id := string(o.Receipt.Message)
 	if o.out.Thread == "" || o.thread != "" || o.Type != channel || id == "" {
 		return
 	}
-	o.receipt.Thread = platforms.ThreadID(id)
+	o.Receipt.Thread = platforms.ThreadID(id)
 	if !o.a.s.Graph {
 		return
 	}
@@ -151,8 +152,7 @@ type outbound struct {
 	a   *Adapter
 	out platforms.Outgoing
 	target
-	receipt platforms.Receipt
-	some    bool // a part is visible already
+	wire.Parts
 }
 
 // fresh sends a new message with its files.
@@ -160,7 +160,7 @@ func (o *outbound) fresh(ctx context.Context) error {
 	files := o.usable()
 	inline, rest := o.split(files)
 	if bodyOf(o.out.Text) == "" && len(o.out.Buttons) == 0 && len(files) == 0 {
-		if len(o.receipt.Notes) > 0 {
+		if len(o.Receipt.Notes) > 0 {
 			return nil // there were files, and none can be sent: the notes say why
 		}
 		return badRequest("the message has neither text nor attachments")
@@ -206,11 +206,8 @@ func (act outActivity) single() outActivity {
 func (o *outbound) sendPictures(ctx context.Context, inline []file) error {
 	for _, f := range inline {
 		err := o.create(ctx, outActivity{Type: "message", Attachments: []outAttachment{f.inline()}})
-		if err != nil && !o.some {
+		if err := o.Failed(err, f.Attachment); err != nil {
 			return err
-		}
-		if err != nil {
-			o.failed(f, err)
 		}
 	}
 	return nil
@@ -220,15 +217,15 @@ func (o *outbound) sendPictures(ctx context.Context, inline []file) error {
 // (group chats do) gets it without.
 func (o *outbound) create(ctx context.Context, act outActivity) error {
 	replyTo := ""
-	if !o.some && !o.Flat {
+	if !o.Some && !o.Flat {
 		replyTo = string(o.out.ReplyTo)
 	}
 	strayThread := o.thread != "" && o.Type != channel
 	act.ReplyToID = replyTo
 	id, c, err := o.post(ctx, replyTo, act, false)
 	if err != nil && (replyTo != "" || strayThread) && refusedReply(c, err) {
-		o.a.s.Log.Warn().Str("chat", o.chat).Int("status", c.status).Msg("this conversation refuses a reply; the message goes out without one")
-		if o.Type == groupChat && replyTo != "" && !strayThread && c.status == http.StatusBadRequest {
+		o.a.s.Log.Warn().Str("chat", o.chat).Int("status", c.Status).Msg("this conversation refuses a reply; the message goes out without one")
+		if o.Type == groupChat && replyTo != "" && !strayThread && c.Status == http.StatusBadRequest {
 			o.noteFlat(ctx)
 		}
 		if act.ReplyToID = ""; strayThread {
@@ -252,7 +249,7 @@ func refusedReply(c *call, err error) bool {
 		return false
 	}
 	kind := platforms.AsSendError(err).Kind
-	return (c.status == http.StatusBadRequest || c.status == http.StatusNotFound || c.status == http.StatusMethodNotAllowed) &&
+	return (c.Status == http.StatusBadRequest || c.Status == http.StatusNotFound || c.Status == http.StatusMethodNotAllowed) &&
 		kind != platforms.TooLong && kind != platforms.RateLimited
 }
 
@@ -286,16 +283,12 @@ func (o *outbound) post(ctx context.Context, replyTo string, act outActivity, sk
 // do passes the gate, makes a request, and shuts the gate when Teams asks for that.
 func (o *outbound) do(ctx context.Context, r request, into any, skip bool) (*call, error) {
 	a := o.a
-	waited, err := a.gate.pass(ctx, o.chat, skip)
-	if waited > 0 {
-		a.s.Metrics.GateWaited(waited)
-	}
-	if err != nil {
+	if err := a.gate.Pass(ctx, skip, o.chat); err != nil {
 		return nil, err
 	}
 	c, err := a.ask(ctx, r, into)
 	if e := platforms.AsSendError(err); e != nil && e.Kind == platforms.RateLimited {
-		a.gate.close(o.chat, e.RetryAfter)
+		a.gate.Close(e.RetryAfter, o.chat)
 	}
 	return c, err
 }
@@ -312,18 +305,12 @@ func (o *outbound) sent(ctx context.Context, id string) {
 			o.a.s.Log.Warn().Err(err).Msg("a thread that we take part in can't be noted")
 		}
 	}
-	if !o.some {
-		o.some, o.receipt.Message = true, platforms.MessageID(id)
-		return
-	}
-	if id != "" {
-		o.receipt.More = append(o.receipt.More, platforms.MessageID(id))
-	}
+	o.Sent(platforms.MessageID(id))
 }
 
 // edit replaces a message: its text, buttons and pictures. A stream that goes on takes it as its next state or its end.
 func (o *outbound) edit(ctx context.Context) error {
-	o.receipt.Message, o.some = o.out.Edit, true
+	o.Receipt.Message, o.Some = o.out.Edit, true
 	files := o.usable()
 	inline, rest := o.split(files)
 	act := o.message(inline)
@@ -383,12 +370,8 @@ func (o *outbound) gone(c *call, err error) error {
 	if e == nil {
 		return nil
 	}
-	if c != nil && c.status == http.StatusNotFound && !strings.EqualFold(c.code, "ConversationNotFound") {
+	if c != nil && c.Status == http.StatusNotFound && !strings.EqualFold(c.code, "ConversationNotFound") {
 		e.Kind = platforms.MessageGone
 	}
 	return e
-}
-
-func (o *outbound) note(f platforms.Attachment, why string) {
-	o.receipt.Notes = append(o.receipt.Notes, fmt.Sprintf("%s was not sent: %s.", nameOf(f), why))
 }

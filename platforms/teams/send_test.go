@@ -216,7 +216,7 @@ func TestSend_Files(t *testing.T) {
 	require.True(t, seen[1].Files[0].Inline)
 	require.True(t, seen[2].Files[0].Awaiting)
 	require.Len(t, receipt.More, 4)
-	require.Equal(t, []string{"empty.png was not sent: the file is empty."}, receipt.Notes)
+	require.Equal(t, []string{"empty.png was not sent: the file is empty, which Teams refuses."}, receipt.Notes)
 
 	receipt = r.mustSend(platforms.Outgoing{Address: r.atThread(), Attachments: []platforms.Attachment{small, big}})
 	require.Len(t, receipt.Notes, 1)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Teams shows one growing answer in a personal chat as a stream: typing activities whose text begins with that of the one
@@ -18,8 +19,8 @@ import (
 // streams are those that go on, one in a chat.
 type streams struct {
 	mu     sync.Mutex
-	live   map[string]*stream // by chat
-	denied map[string]bool    // chats where Teams allows none
+	live   map[string]*stream         // by chat
+	denied *wire.Recent[string, bool] // chats where Teams allows none
 }
 
 // streamPace is the least time between two states of a stream: Teams takes one in a second.
@@ -28,8 +29,8 @@ const streamPace = time.Second
 // streamQuiet is after how long without a new state a stream is no sign of life any more.
 const streamQuiet = 5 * time.Second
 
-// maxDenied bounds how many chats without streams are remembered.
-const maxDenied = 1000
+// deniedKept is how many chats without streams are remembered.
+const deniedKept = 1000
 
 // stream is a growing answer.
 type stream struct {
@@ -59,7 +60,7 @@ func (s *streams) free(chat string, now time.Time, limit time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := s.live[chat]
-	return !s.denied[chat] && (one == nil || now.Sub(one.begun) > limit)
+	return !s.denied.Has(chat) && (one == nil || now.Sub(one.begun) > limit)
 }
 
 func (s *streams) begin(one *stream) {
@@ -75,16 +76,6 @@ func (s *streams) end(one *stream) {
 	if s.live[one.chat] == one {
 		delete(s.live, one.chat)
 	}
-}
-
-// deny remembers that a chat has no streams.
-func (s *streams) deny(chat string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.denied) >= maxDenied {
-		clear(s.denied)
-	}
-	s.denied[chat] = true
 }
 
 // running reports whether a stream shows already that an answer is being made: one that was continued lately.
@@ -119,7 +110,7 @@ func (o *outbound) beginStream(ctx context.Context) error {
 	id, c, err := o.post(ctx, "", act, false)
 	if err != nil && streamRefused(c, err) {
 		o.a.s.Log.Info().Str("chat", o.chat).Err(err).Msg("Teams refuses a stream; the answer is a message that is edited")
-		o.a.streams.deny(o.chat)
+		o.a.streams.denied.Put(o.chat, true)
 		return o.fresh(ctx)
 	}
 	if err != nil {
@@ -139,7 +130,7 @@ func streamRefused(c *call, err error) bool {
 	if c == nil || platforms.AsSendError(err).Certainty == platforms.Unknown {
 		return false
 	}
-	return c.status == http.StatusForbidden || c.status == http.StatusBadRequest || c.status == http.StatusNotFound
+	return c.Status == http.StatusForbidden || c.Status == http.StatusBadRequest || c.Status == http.StatusNotFound
 }
 
 var errNoExtension = errors.New("the preview does not go on from the one before")
@@ -162,7 +153,7 @@ func (o *outbound) continueStream(ctx context.Context, one *stream, act outActiv
 	case !strings.HasPrefix(act.Text, one.text):
 		return true, &platforms.SendError{Kind: platforms.Unsupported, Err: errNoExtension}
 	case o.a.s.limited && o.a.s.Clock.Now().Sub(one.last) < streamPace:
-		return true, tooSoon(streamPace-o.a.s.Clock.Now().Sub(one.last), errPace)
+		return true, tooSoon(streamPace - o.a.s.Clock.Now().Sub(one.last))
 	}
 	one.last = o.a.s.Clock.Now()
 	o.a.streams.touch(one, one.last)

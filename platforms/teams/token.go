@@ -14,6 +14,7 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 const (
@@ -99,7 +100,7 @@ func (t *tokens) close(err error) {
 	if !errors.As(err, &re) || re.Response == nil {
 		return
 	}
-	if d := waitOf(re.Response.Header); d > 0 {
+	if d := wire.RetryAfter(re.Response.Header); d > 0 {
 		t.mu.Lock()
 		t.closed = t.s.Clock.Now().Add(d)
 		t.mu.Unlock()
@@ -145,7 +146,7 @@ var refused = map[string]struct{ setting, what, hint string }{
 func (t *tokens) explain(err error) error {
 	var re *oauth2.RetrieveError
 	if !errors.As(err, &re) {
-		return fmt.Errorf("the login server %s can't be reached: %w", t.s.LoginURL, plain(err))
+		return fmt.Errorf("the login server %s can't be reached: %w", t.s.LoginURL, wire.Bare(err))
 	}
 	status := 0
 	if re.Response != nil {
