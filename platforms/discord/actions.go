@@ -5,12 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Delete removes a message of ours. One that is gone already is success.
@@ -82,7 +82,7 @@ func (a *Adapter) React(ctx context.Context, at platforms.Address, id platforms.
 				return err
 			}
 		}
-		a.reacted.set(string(id), emoji)
+		a.reacted.by.Put(string(id), emoji)
 		return nil
 	})
 }
@@ -98,7 +98,7 @@ func (a *Adapter) reaction(ctx context.Context, method, channel, message, emoji 
 // ourEmoji returns what we put on a message. An earlier process may have: then Discord is asked, but only about
 // messages that are older than this one.
 func (a *Adapter) ourEmoji(ctx context.Context, channel, id string) ([]string, error) {
-	if emoji, known := a.reacted.get(id); known {
+	if emoji, known := a.reacted.by.Get(id); known {
 		if emoji == "" {
 			return nil, nil
 		}
@@ -134,32 +134,12 @@ func emojiName(e discordgo.Emoji) string {
 // reactedKept is how many messages with an emoji of ours are remembered.
 const reactedKept = 2048
 
-// reacted remembers what we put on messages.
+// reacted remembers what we put on messages since a time.
 type reacted struct {
 	since time.Time
-
-	mu    sync.Mutex
-	by    map[string]string
-	order []string
+	by    *wire.Recent[string, string]
 }
 
-func newReacted() *reacted { return &reacted{since: time.Now(), by: map[string]string{}} }
-
-func (r *reacted) set(message, emoji string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, ok := r.by[message]; !ok {
-		if r.order = append(r.order, message); len(r.order) > reactedKept {
-			delete(r.by, r.order[0])
-			r.order = r.order[1:]
-		}
-	}
-	r.by[message] = emoji
-}
-
-func (r *reacted) get(message string) (string, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	emoji, ok := r.by[message]
-	return emoji, ok
+func newReacted() *reacted {
+	return &reacted{since: time.Now(), by: wire.NewRecent[string, string](reactedKept)}
 }

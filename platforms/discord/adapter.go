@@ -8,21 +8,22 @@ import (
 
 	"herald/platforms"
 	"herald/platforms/fetch"
+	"herald/platforms/wire"
 )
 
 // Adapter is one Discord bot. Make it with New.
 type Adapter struct {
 	s        settings
-	http     *http.Client
+	client   *wire.Client
 	moves    *http.Transport
 	download *fetch.Client
 	gate     *gate
-	health   health
+	health   *wire.Health
 	rooms    *rooms
 	self     self
 
 	threads      *threads
-	own          *own
+	own          *wire.Recent[string, platforms.Address] // where messages of ours were meant for
 	sent         *attempts
 	interactions *interactions
 	reacted      *reacted
@@ -60,13 +61,14 @@ func New(o Options) (*Adapter, error) {
 		return nil, err
 	}
 	a := &Adapter{
-		s: s, gate: newGate(s.limited), rooms: newRooms(), own: newOwn(), sent: newAttempts(), reacted: newReacted(),
+		s: s, gate: newGate(s), rooms: newRooms(), own: wire.NewRecent[string, platforms.Address](ownKept), sent: newAttempts(), reacted: newReacted(),
 		roles: map[string]knownRoles{}, choices: map[string][]string{},
 	}
 	a.self.known = make(chan struct{})
 	a.self.now.Bot = s.bot
 	a.moves = newTransport(s)
-	a.http = &http.Client{Transport: a.moves, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	a.client = &wire.Client{HTTP: &http.Client{Transport: a.moves, CheckRedirect: wire.NoRedirects}, Limit: maxAnswer}
+	a.health = wire.NewHealth(wire.System{}, deafDetail)
 	a.threads = newThreads(a)
 	a.interactions = newInteractions(a)
 	downloads := s.Downloads
@@ -74,7 +76,6 @@ func New(o Options) (*Adapter, error) {
 	if a.download, err = fetch.New(downloads); err != nil {
 		return nil, s.setting("proxy", a.clean(err), "")
 	}
-	a.health.set("starting", "")
 	return a, nil
 }
 
@@ -117,15 +118,15 @@ func (a *Adapter) Run(ctx context.Context, sink platforms.Sink) error {
 	a.moves.CloseIdleConnections()
 	a.download.Close()
 	if err != nil {
-		a.health.set("paused", err.Error())
+		a.health.Set("paused", err.Error())
 		return err
 	}
-	a.health.set("stopped", "")
+	a.health.Set("stopped", "")
 	return nil
 }
 
 // Health says whether events flow in. It makes no request.
-func (a *Adapter) Health() platforms.Health { return a.health.now() }
+func (a *Adapter) Health() platforms.Health { return a.health.Now() }
 
 // life owns what runs beside the connection, for as long as Run runs.
 type life struct {

@@ -99,7 +99,7 @@ func (w *world) Adapter(t testing.TB) platforms.Adapter {
 func (w *world) make(t testing.TB) *Adapter {
 	a, err := New(w.options())
 	require.NoError(t, err)
-	a.http.Transport = &counting{next: a.moves, calls: &w.called}
+	a.client.HTTP.Transport = &counting{next: a.moves, calls: &w.called}
 	return a
 }
 

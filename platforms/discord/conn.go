@@ -68,7 +68,7 @@ func (c *conn) serve(ctx context.Context) error {
 	c.wg.Go(func() { c.handle(inner) })
 	err := c.own(ctx)
 	cancel()
-	c.a.health.expect(0)
+	c.a.health.Expect(0)
 	deadline := time.Now().Add(leaveTimeout)
 	_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(closeResuming, ""), deadline)
 	_ = c.ws.Close()
@@ -136,7 +136,7 @@ func (c *conn) own(ctx context.Context) error {
 
 // take does what one frame asks for.
 func (c *conn) take(ctx context.Context, f frame, opening *time.Timer) error {
-	c.a.health.heard()
+	c.a.health.Heard()
 	if !c.open {
 		opening.Reset(c.a.s.OpenTimeout) // a long replay is progress
 	}
@@ -172,7 +172,7 @@ func (c *conn) hello(f frame) error {
 		return errors.New("the gateway said no heartbeat interval")
 	}
 	c.interval = time.Duration(min(d.Interval, 600_000)) * time.Millisecond
-	c.a.health.expect(c.interval + c.ackLimit() + time.Second)
+	c.a.health.Expect(c.interval + c.ackLimit() + time.Second)
 	c.beat.Reset(time.Duration(rand.Float64() * float64(c.interval))) // Discord asks for the jitter
 	if c.was.ID != "" {
 		return c.write(opResume, map[string]any{"token": c.a.s.Token, "session_id": c.was.ID, "seq": c.was.Seq})
@@ -250,7 +250,7 @@ func (c *conn) one(ctx context.Context, f frame) bool {
 		err := c.a.dispatch(ctx, c.l, f)
 		if err == nil {
 			if try > 0 {
-				c.a.health.set("connected", "")
+				c.a.health.Set("connected", "")
 			}
 			return true
 		}
@@ -265,7 +265,7 @@ func (c *conn) one(ctx context.Context, f frame) bool {
 		if try == 0 {
 			c.a.s.Log.Warn().Err(c.a.clean(err)).Str("event", f.T).Msg("an event was not accepted; it stays unconfirmed and is tried again")
 		}
-		c.a.health.set("paused", fmt.Sprintf("%s: %s", why, c.a.clean(err)))
+		c.a.health.Set("paused", fmt.Sprintf("%s: %s", why, c.a.clean(err)))
 		rest := min(c.a.s.BackoffMax, c.a.s.BackoffMin<<min(try, 10))
 		if e := platforms.AsSendError(err); lookup != nil && e.Kind == platforms.RateLimited {
 			rest = max(rest, e.RetryAfter)

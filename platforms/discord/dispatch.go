@@ -73,7 +73,7 @@ func (a *Adapter) onReady(ctx context.Context, l *link, f frame) error {
 func (a *Adapter) opened(l *link) {
 	l.failures, l.replay = 0, false
 	l.wait.Reset()
-	a.health.set("connected", "")
+	a.health.Set("connected", "")
 	a.s.Log.Info().Str("bot", a.me().name).Msg("connected to Discord")
 }
 
@@ -200,7 +200,7 @@ func (a *Adapter) onReaction(ctx context.Context, l *link, f frame) error {
 		return err
 	}
 	me := a.me().id
-	at, ours := a.own.find(r.MessageID)
+	at, ours := a.own.Get(r.MessageID)
 	if r.UserID == me {
 		a.s.Metrics.Dropped(dropOwn)
 		return nil

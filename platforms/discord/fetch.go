@@ -12,6 +12,7 @@ import (
 
 	"herald/platforms"
 	"herald/platforms/fetch"
+	"herald/platforms/wire"
 )
 
 // contentHosts are where Discord hands out files.
@@ -25,7 +26,7 @@ func (a *Adapter) Fetch(ctx context.Context, at platforms.Attachment, limit int6
 		return fmt.Errorf("attachment %q names no file", at.Name)
 	}
 	if limit <= 0 || at.Size > limit {
-		return fmt.Errorf("%s has %s, the limit is %s", platforms.SafeName(at.Name), megabytes(at.Size), megabytes(limit))
+		return fmt.Errorf("%s has %s, the limit is %s", platforms.SafeName(at.Name), wire.Megabytes(at.Size), wire.Megabytes(limit))
 	}
 	counted := &counter{w: w}
 	err := a.fetch(ctx, ref.URL, limit, counted)

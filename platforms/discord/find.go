@@ -12,6 +12,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // clockSkew is how far our clock and Discord's may be apart.
@@ -30,7 +31,7 @@ func (a *Adapter) Find(ctx context.Context, out platforms.Outgoing) (platforms.M
 		return "", false, errors.New("private answers are listed nowhere")
 	}
 	nonce := nonceOf(out.Nonce)
-	t, known := a.sent.find(nonce)
+	t, known := a.sent.by.Get(nonce)
 	if t.message != "" {
 		return platforms.MessageID(t.message), true, nil
 	}
@@ -81,7 +82,7 @@ func sameContent(m *message, out platforms.Outgoing) bool {
 		names = append(names, f.Filename)
 	}
 	for _, f := range out.Attachments {
-		want = append(want, fileName(f))
+		want = append(want, wire.FileName(f))
 	}
 	slices.Sort(names)
 	slices.Sort(want)

@@ -3,6 +3,8 @@ package discord
 import (
 	"context"
 	"net/http"
+
+	"herald/platforms/wire"
 )
 
 // postBody opens a post in a forum.
@@ -17,8 +19,8 @@ type postBody struct {
 // first message follow in the post. Discord knows no nonces there, so that a lost answer stays unknown.
 func (o *outbound) post(ctx context.Context, forum place) error {
 	o.to = target{channel: forum.channel}
-	send := func(ctx context.Context, text string, files []file) error {
-		if o.some {
+	send := func(ctx context.Context, text string, files []wire.File) error {
+		if o.Some {
 			return o.one(ctx, call{
 				method: http.MethodPost, route: "/channels/{channel}/messages", major: o.to.channel, path: "/channels/" + o.to.channel + "/messages",
 			}, o.message(text), files)
@@ -32,7 +34,7 @@ func (o *outbound) post(ctx context.Context, forum place) error {
 }
 
 // openPost makes the post with its first message, and once more with a tag where the forum wants one.
-func (o *outbound) openPost(ctx context.Context, forum place, text string, files []file) error {
+func (o *outbound) openPost(ctx context.Context, forum place, text string, files []wire.File) error {
 	body := postBody{Name: o.postTitle(files), Archive: archiveAfter, Message: o.message(text)}
 	body.Message.Nonce, body.Message.EnforceNonce, body.Message.Reference = "", false, nil
 	made, err := o.tryPost(ctx, forum, body, files)
@@ -54,7 +56,7 @@ func (o *outbound) openPost(ctx context.Context, forum place, text string, files
 	return nil
 }
 
-func (o *outbound) tryPost(ctx context.Context, forum place, body postBody, files []file) (channel, error) {
+func (o *outbound) tryPost(ctx context.Context, forum place, body postBody, files []wire.File) (channel, error) {
 	c := call{method: http.MethodPost, route: "/channels/{channel}/threads", major: forum.channel, path: "/channels/" + forum.channel + "/threads", body: body}
 	if len(files) > 0 {
 		files = withNames(&body.Message, files)
@@ -71,7 +73,7 @@ func (o *outbound) tryPost(ctx context.Context, forum place, body postBody, file
 }
 
 // postTitle returns a post's name: the one that was asked for, the first line, or a file's name.
-func (o *outbound) postTitle(files []file) string {
+func (o *outbound) postTitle(files []wire.File) string {
 	if title := firstLine(o.out.Thread); title != "" {
 		return title
 	}
@@ -83,7 +85,7 @@ func (o *outbound) postTitle(files []file) string {
 		return title
 	}
 	if len(files) > 0 {
-		return cut(files[0].name, titleLimit)
+		return cut(files[0].Name, titleLimit)
 	}
 	return "New post"
 }

@@ -3,7 +3,6 @@ package discord
 import (
 	"context"
 	"errors"
-	"math"
 	"net/http"
 	"strconv"
 	"sync"
@@ -20,23 +19,21 @@ const (
 	// (https://discord.com/developers/docs/topics/rate-limits#global-rate-limit).
 	overallRate, overallBurst = rate.Limit(40), 8
 
-	// gateKept is how many buckets are remembered before those that are full again are forgotten.
-	gateKept = 1024
-	// gatePatience is how long a request waits for its bucket; a longer wait is the caller's to plan.
-	gatePatience = 5 * time.Second
+	// bucketsKept is how many buckets are remembered before those that are full again are forgotten.
+	bucketsKept = 1024
+	// bucketPatience is how long a request waits for its bucket; a longer wait is the caller's to plan.
+	bucketPatience = 5 * time.Second
 )
 
-// gate keeps requests polite: it follows the buckets that Discord tells of in its headers, and lets no request
-// through inside a window that Discord asked to wait (P8). A window that one request got closes everything
-// about the same channel.
+// gate is the gate of wire, with the buckets that Discord describes in its headers: how many requests of a route are left
+// until when. A window that one request got closes everything about the same channel.
 type gate struct {
+	*wire.Gate
 	limited bool // false: only Discord's own windows count
+	waited  func(time.Duration)
 
 	mu      sync.Mutex
-	overall *rate.Limiter
-	all     time.Time            // until when the whole account has to wait
-	closed  map[string]time.Time // by channel
-	buckets map[string]bucket    // by route and channel
+	buckets map[string]bucket // by route and channel
 }
 
 type bucket struct {
@@ -44,87 +41,87 @@ type bucket struct {
 	reset time.Time
 }
 
-func newGate(limited bool) *gate {
-	return &gate{limited: limited, overall: rate.NewLimiter(overallRate, overallBurst), closed: map[string]time.Time{}, buckets: map[string]bucket{}}
+func newGate(s settings) *gate {
+	return &gate{limited: s.limited, waited: s.Metrics.GateWaited, buckets: map[string]bucket{}, Gate: wire.NewGate(wire.GateOptions{
+		Clock: wire.System{}, Platform: "Discord", Limited: s.limited, Rates: rates, Waited: s.Metrics.GateWaited,
+	})}
 }
 
-// window returns how long Discord's own window is still open, and whether it is the account's.
-func (g *gate) window(major string, now time.Time) (left time.Duration, everywhere bool) {
-	if d := g.all.Sub(now); d > 0 {
-		return d, true
+// rates are those of the account; channels have buckets.
+func rates(key string) []wire.Rate {
+	if key == wire.Account {
+		return []wire.Rate{{PerSecond: overallRate, Burst: overallBurst}}
 	}
-	until, ok := g.closed[major]
-	if d := until.Sub(now); d > 0 {
-		return d, false
-	} else if ok {
-		delete(g.closed, major)
-	}
-	return 0, false
+	return nil
 }
 
-// pass waits for the turn of a request, or returns a RateLimited error that says how long to wait: at once
-// inside Discord's windows and when skip is set, and when the wait is too long for ctx or for the gate.
-func (g *gate) pass(ctx context.Context, route, major string, skip bool) (time.Duration, error) {
-	var waited time.Duration
-	for {
-		wait, err := g.reserve(ctx, route+" "+major, major, skip)
-		if err != nil || wait == 0 {
-			return waited, err
+// windowKey is the key of the windows of a channel, a guild or a webhook, or of what belongs to none.
+func windowKey(major string) string { return "#" + major }
+
+// pass waits for the turn of a request, or returns a RateLimited error that says how long to wait: at once inside Discord's
+// windows and when skip is set, and when the wait is too long for ctx or for the gate.
+func (g *gate) pass(ctx context.Context, route, major string, skip bool) error {
+	keys := []string{wire.Account, windowKey(major)}
+	for g.limited {
+		if err := g.Check(keys...); err != nil {
+			return err
+		}
+		wait := g.take(route + " " + major)
+		if wait == 0 {
+			break
+		}
+		if deadline, bounded := ctx.Deadline(); skip || wait > bucketPatience || bounded && time.Until(deadline) < wait {
+			return &platforms.SendError{Kind: platforms.RateLimited, RetryAfter: wait, Err: errors.New("over the rate limit of this channel")}
 		}
 		if err := wire.Sleep(ctx, wait); err != nil {
-			return waited, &platforms.SendError{Kind: platforms.Transient, Err: err}
+			return &platforms.SendError{Kind: platforms.Transient, Err: err}
 		}
-		waited += wait
+		g.waited(wait)
 	}
+	err := g.Pass(ctx, skip, keys...)
+	if err != nil {
+		g.giveBack(route + " " + major)
+	}
+	return err
 }
 
-// reserve takes a place in the bucket, or says how long to wait for one.
-func (g *gate) reserve(ctx context.Context, key, major string, skip bool) (time.Duration, error) {
+// take takes a place in a bucket and returns 0, or how long the bucket is empty. What no bucket is known of is free.
+func (g *gate) take(key string) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now := time.Now()
-	if d, everywhere := g.window(major, now); d > 0 {
-		return 0, tooSoon(d, everywhere, "Discord asked to wait")
-	}
-	if !g.limited {
-		return 0, nil
-	}
-	wait := time.Duration(0)
 	b, known := g.buckets[key]
-	if known && b.left <= 0 {
-		wait = b.reset.Sub(now)
+	left := time.Until(b.reset)
+	if !known || left <= 0 {
+		return 0
 	}
-	if wait <= 0 {
-		r := g.overall.ReserveN(now, 1)
-		if d := r.DelayFrom(now); d > 0 {
-			r.CancelAt(now)
-			wait = d
-		}
+	if b.left <= 0 {
+		return left
 	}
-	if wait <= 0 {
-		if known && now.Before(b.reset) {
-			b.left--
-			g.buckets[key] = b
-		}
-		return 0, nil
+	b.left--
+	g.buckets[key] = b
+	return 0
+}
+
+// giveBack undoes take for a request that was not made.
+func (g *gate) giveBack(key string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if b, known := g.buckets[key]; known && time.Now().Before(b.reset) {
+		b.left++
+		g.buckets[key] = b
 	}
-	deadline, bounded := ctx.Deadline()
-	if skip || wait > gatePatience || bounded && deadline.Sub(now) < wait {
-		return 0, tooSoon(wait, false, "over the rate limit of this channel")
-	}
-	return wait, nil
 }
 
 // learn reads the headers of an answer.
 func (g *gate) learn(route, major string, h http.Header) {
 	left, err := strconv.Atoi(h.Get("X-RateLimit-Remaining"))
-	after := seconds(h.Get("X-RateLimit-Reset-After"))
+	after := wire.Seconds(h.Get("X-RateLimit-Reset-After"))
 	if err != nil || after <= 0 {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.buckets) >= gateKept {
+	if len(g.buckets) >= bucketsKept {
 		now := time.Now()
 		for key, b := range g.buckets {
 			if now.After(b.reset) {
@@ -135,39 +132,11 @@ func (g *gate) learn(route, major string, h http.Header) {
 	g.buckets[route+" "+major] = bucket{left: left, reset: time.Now().Add(after)}
 }
 
-// close shuts a channel, or everything, for d.
-func (g *gate) close(major string, d time.Duration, everywhere bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := time.Now()
-	until := now.Add(d)
+// shut makes a window of d for a channel, or for everything.
+func (g *gate) shut(major string, d time.Duration, everywhere bool) {
 	if everywhere {
-		if until.After(g.all) {
-			g.all = until
-		}
+		g.Close(d, wire.Account)
 		return
 	}
-	if len(g.closed) >= gateKept {
-		for key, t := range g.closed {
-			if now.After(t) {
-				delete(g.closed, key)
-			}
-		}
-	}
-	if until.After(g.closed[major]) {
-		g.closed[major] = until
-	}
-}
-
-func tooSoon(d time.Duration, everywhere bool, why string) error {
-	return &platforms.SendError{Kind: platforms.RateLimited, RetryAfter: d, AccountWide: everywhere, Err: errors.New(why)}
-}
-
-// seconds reads a number of seconds with a fraction, at most a day; 0 when it is none.
-func seconds(text string) time.Duration {
-	s, err := strconv.ParseFloat(text, 64)
-	if err != nil || s <= 0 || math.IsNaN(s) {
-		return 0
-	}
-	return time.Duration(min(s, 86400) * float64(time.Second))
+	g.Close(d, windowKey(major))
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/bwmarrin/discordgo"
-	"github.com/cenkalti/backoff/v5"
 	"github.com/gorilla/websocket"
 
 	"herald/platforms"
@@ -50,7 +49,7 @@ const deafDetail = "heartbeats are not answered"
 type link struct {
 	a        *Adapter
 	sink     platforms.Sink
-	wait     *backoff.ExponentialBackOff
+	wait     *wire.Backoff
 	failures int       // in a row
 	identify time.Time // when a session was last begun
 	missed   *catchUp  // nil unless switched on
@@ -60,8 +59,7 @@ type link struct {
 // receive keeps a connection until ctx ends (nil) or Discord refuses the bot (*platforms.StartError).
 func (a *Adapter) receive(ctx context.Context, sink platforms.Sink) error {
 	a.recall(ctx)
-	l := &link{a: a, sink: sink, wait: backoff.NewExponentialBackOff()}
-	l.wait.InitialInterval, l.wait.MaxInterval = a.s.BackoffMin, a.s.BackoffMax
+	l := &link{a: a, sink: sink, wait: wire.NewBackoff(a.s.BackoffMin, a.s.BackoffMax)}
 	if a.s.Missed.Enabled {
 		l.missed = newCatchUp(a, sink)
 	}
@@ -90,7 +88,7 @@ func (l *link) ended(ctx context.Context, err error) error {
 		a.s.Metrics.Polled("auth")
 		return start
 	}
-	rest := l.wait.NextBackOff()
+	rest := l.wait.Next()
 	var se *platforms.SendError
 	switch {
 	case errors.Is(err, errReconnect):
@@ -111,7 +109,7 @@ func (l *link) ended(ctx context.Context, err error) error {
 	if outcome == "deaf" {
 		state = "deaf"
 	}
-	a.health.set(state, cause.Error())
+	a.health.Set(state, cause.Error())
 	if outcome == "reconnect" {
 		a.s.Log.Info().Msg("Discord asked to reconnect")
 	} else {
@@ -167,9 +165,9 @@ func (l *link) connect(ctx context.Context) error {
 	}
 	if err != nil {
 		if resp != nil {
-			return fmt.Errorf("the gateway answered %d: %w", resp.StatusCode, bare(err))
+			return fmt.Errorf("the gateway answered %d: %w", resp.StatusCode, wire.Bare(err))
 		}
-		return bare(err)
+		return wire.Bare(err)
 	}
 	return newConn(l, ws, s).serve(ctx)
 }

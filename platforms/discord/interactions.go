@@ -11,6 +11,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 const (
@@ -223,7 +224,7 @@ func (a *Adapter) interactionEvent(i *interaction, p place) (platforms.Event, bo
 	if i.Message == nil || data == "" {
 		return e, false
 	}
-	if at, ours := a.own.find(i.Message.ID); ours && at != e.Address && string(at.Chat) == string(e.Address.Chat) {
+	if at, ours := a.own.Get(i.Message.ID); ours && at != e.Address && string(at.Chat) == string(e.Address.Chat) {
 		e = a.moved(e, at)
 	}
 	e.Click = &platforms.Click{MessageID: platforms.MessageID(i.Message.ID), Data: data, Reply: reply}
@@ -342,7 +343,7 @@ func (o *outbound) sendPrivate(ctx context.Context) error {
 	} else {
 		err = o.answer(ctx, app, token, w)
 	}
-	if isKind(err, platforms.Unsupported) && !o.some {
+	if isKind(err, platforms.Unsupported) && !o.Some {
 		return o.tooLate(ctx, dm, errors.New("no private answer to this command is possible any more"))
 	}
 	return err
@@ -358,7 +359,7 @@ func (o *outbound) tooLate(ctx context.Context, dm bool, why error) error {
 
 // answer fills the placeholder of a command, or sends a further message.
 func (o *outbound) answer(ctx context.Context, app, token string, w *pending) error {
-	send := func(ctx context.Context, text string, files []file) error {
+	send := func(ctx context.Context, text string, files []wire.File) error {
 		p := o.message(text)
 		p.Nonce, p.EnforceNonce, p.Reference = "", false, nil // webhooks know neither
 		p.Flags |= privateFlag
@@ -390,7 +391,7 @@ func (o *outbound) answer(ctx context.Context, app, token string, w *pending) er
 	return o.withFiles(ctx, string(o.out.Address.Chat), send)
 }
 
-func (o *outbound) webhook(ctx context.Context, c call, p payload, files []file, m *message) error {
+func (o *outbound) webhook(ctx context.Context, c call, p payload, files []wire.File, m *message) error {
 	c.body = p
 	if len(files) > 0 {
 		files = withNames(&p, files)
@@ -405,7 +406,7 @@ func (o *outbound) webhook(ctx context.Context, c call, p payload, files []file,
 }
 
 func (o *outbound) editPrivate(ctx context.Context, app, token string) error {
-	o.receipt.Message = o.out.Edit
+	o.Receipt.Message = o.out.Edit
 	rows := o.rows
 	if rows == nil {
 		rows = []discordgo.MessageComponent{}

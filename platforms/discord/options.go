@@ -175,7 +175,8 @@ func (noMetrics) GateWaited(time.Duration) {}
 type settings struct {
 	Options
 	account       platforms.Account
-	bot           string // the bot's user id, where the token tells
+	bot           string   // the bot's user id, where the token tells
+	proxy         *url.URL // nil: none is set
 	proxyPassword string
 	api           *url.URL
 	limited       bool
@@ -261,6 +262,7 @@ func (s *settings) checkURLs() error {
 	if err != nil {
 		return s.setting("proxy", err, "")
 	}
+	s.proxy = proxy
 	s.proxyPassword, _ = proxy.User.Password()
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"herald/platforms"
+	"herald/platforms/format"
 	"herald/platforms/wire"
 )
 
@@ -103,10 +104,10 @@ type answer struct {
 const longestRefusal = 300
 
 // refused says what a refusal means.
-func (a *Adapter) refused(c call, resp *http.Response, raw []byte) error {
+func (a *Adapter) refused(c call, facts *wire.Call) error {
 	var body answer
-	ours := json.Unmarshal(raw, &body) == nil && (body.Message != "" || body.Code != 0)
-	api := &apiError{status: resp.StatusCode}
+	ours := json.Unmarshal(facts.Body, &body) == nil && (body.Message != "" || body.Code != 0)
+	api := &apiError{status: facts.Status}
 	if ours {
 		text := body.Message
 		if len(body.Errors) > 0 {
@@ -114,44 +115,28 @@ func (a *Adapter) refused(c call, resp *http.Response, raw []byte) error {
 		}
 		api.code, api.text = body.Code, a.scrub(cut(text, longestRefusal))
 	}
-	e := &platforms.SendError{Kind: platforms.BadRequest, Err: api}
-	wait := max(seconds(resp.Header.Get("Retry-After")), time.Duration(body.RetryAfter*float64(time.Second)))
 	if after := time.Duration(body.RetryAfter * float64(time.Second)); after > 0 {
-		wait = after // the header rounds up
+		facts.After = after // the header rounds up
 	}
+	e := facts.Outcome(api)
 	kind, known := kinds[body.Code]
-	switch status := resp.StatusCode; {
-	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable && wait > 0:
-		e.Kind, e.RetryAfter = platforms.RateLimited, max(wait, 50*time.Millisecond)
+	switch {
+	case e.Kind == platforms.RateLimited:
+		e.RetryAfter = max(facts.After, 50*time.Millisecond)
 		// A refusal that is not the API's own comes from the wall before it and is meant for the whole address.
-		e.AccountWide = status == http.StatusTooManyRequests && (body.Global || resp.Header.Get("X-RateLimit-Scope") == "global" || !ours)
-		a.gate.close(c.major, e.RetryAfter, e.AccountWide)
-	case status >= 500:
-		e.Kind, e.Certainty = platforms.Transient, platforms.Unknown
-	case status == http.StatusUnauthorized && !c.open:
-		e.Kind = platforms.AuthFailed
-	case status == http.StatusRequestEntityTooLarge:
-		e.Kind = platforms.TooLong
+		e.AccountWide = facts.Status == http.StatusTooManyRequests &&
+			(body.Global || facts.Header.Get("X-RateLimit-Scope") == "global" || !ours)
+		a.gate.shut(c.major, e.RetryAfter, e.AccountWide)
+	case e.Kind == platforms.Transient, e.Kind == platforms.TooLong, e.Kind == platforms.AuthFailed && !c.open:
 	case ours && known:
 		e.Kind = kind
 		if kind == platforms.RateLimited {
-			e.RetryAfter = max(wait, time.Second)
+			e.RetryAfter = max(facts.After, time.Second)
 		}
 	case strings.Contains(api.text, "BASE_TYPE_MAX_LENGTH"):
 		e.Kind = platforms.TooLong
-	case status == http.StatusForbidden:
-		e.Kind = platforms.Forbidden
-	case status == http.StatusNotFound:
-		e.Kind = platforms.NotFound
-	}
-	return e
-}
-
-// lost says what is known of a request that got no answer.
-func (a *Adapter) lost(t *wire.Trace, err error) error {
-	e := &platforms.SendError{Kind: platforms.Transient, Err: a.clean(err)}
-	if t.Sent() {
-		e.Certainty = platforms.Unknown
+	case e.Kind == platforms.AuthFailed: // the token in the path, not ours
+		e.Kind = platforms.BadRequest
 	}
 	return e
 }
@@ -170,24 +155,10 @@ func isKind(err error, kind platforms.FailureKind) bool {
 	return err != nil && platforms.AsSendError(err).Kind == kind
 }
 
-// clean takes the secrets and the URL out of err.
-func (a *Adapter) clean(err error) error {
-	if err == nil {
-		return nil
-	}
-	return wire.Clean(err, a.scrub(bare(err).Error()))
-}
+// clean takes the secrets and the URL, whose path may hold a token, out of err.
+func (a *Adapter) clean(err error) error { return wire.Redact(err, a.Secrets()...) }
 
 func (a *Adapter) scrub(text string) string { return wire.Scrub(text, a.Secrets()...) }
 
 // cut shortens text to limit code points.
-func cut(text string, limit int) string {
-	n := 0
-	for i := range text {
-		if n == limit {
-			return text[:i]
-		}
-		n++
-	}
-	return text
-}
+func cut(text string, limit int) string { return format.Cut(text, limit, platforms.CodePoints) }

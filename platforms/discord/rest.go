@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"time"
 
 	"herald/platforms/wire"
 )
@@ -17,8 +15,6 @@ import (
 const (
 	// maxAnswer bounds the answer of one request: 1,000 members stay far below it.
 	maxAnswer = 16 << 20
-	// unbounded is how long a request may take whose caller sets no deadline.
-	unbounded = 2 * time.Minute
 	userAgent = "DiscordBot (https://github.com/bwmarrin/discordgo, 0.29.0) Herald"
 )
 
@@ -37,38 +33,24 @@ type call struct {
 
 // do makes one request and reads its answer into out, which may be nil. Errors are *platforms.SendError.
 func (a *Adapter) do(ctx context.Context, c call, out any) error {
-	if _, bounded := ctx.Deadline(); !bounded {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, unbounded)
-		defer cancel()
-	}
-	waited, err := a.gate.pass(ctx, c.method+" "+c.route, c.major, c.skip)
-	if waited > 0 {
-		a.s.Metrics.GateWaited(waited)
-	}
-	if err != nil {
+	facts, ctx, cancel := wire.NewCall(ctx, 0)
+	defer cancel()
+	if err := a.gate.pass(ctx, c.method+" "+c.route, c.major, c.skip); err != nil {
 		return err
 	}
-	var t wire.Trace
-	req, err := a.request(t.With(ctx), c)
+	req, err := a.request(ctx, c)
 	if err != nil {
 		return notSent(err)
 	}
-	resp, err := a.http.Do(req)
-	if err != nil {
-		return a.lost(&t, err)
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err == nil && resp.StatusCode < 300 && !readable(raw, out) {
-		err = errors.New("the answer of the API could not be read")
-	}
-	a.gate.learn(c.method+" "+c.route, c.major, resp.Header)
-	if err != nil && resp.StatusCode < 300 {
-		return a.lost(&t, err) // it was done, and the answer broke off
-	}
-	if resp.StatusCode >= 300 {
-		return a.refused(c, resp, raw)
+	_, err = a.client.Do(req)
+	a.gate.learn(c.method+" "+c.route, c.major, facts.Header)
+	switch {
+	case facts.Status >= 300:
+		return a.refused(c, facts)
+	case err != nil:
+		return facts.Outcome(a.clean(err))
+	case !readable(facts.Body, out):
+		return facts.Outcome(errors.New("the answer of the API could not be read"))
 	}
 	return nil
 }
@@ -96,7 +78,7 @@ func (a *Adapter) request(ctx context.Context, c call) (*http.Request, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, c.method, a.s.api.String()+c.path, body)
 	if err != nil {
-		return nil, bare(err)
+		return nil, wire.Bare(err)
 	}
 	if c.form != nil {
 		req.ContentLength = c.form.length()
@@ -111,34 +93,15 @@ func (a *Adapter) request(ctx context.Context, c call) (*http.Request, error) {
 	return req, nil
 }
 
-// bare takes the URL out of an HTTP error: paths hold interaction tokens.
-func bare(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
-}
-
-// newTransport returns the one transport of an adapter. It speaks HTTP/1.1, where it is known whether a request
-// has left.
+// newTransport returns the one transport of an adapter.
 func newTransport(s settings) *http.Transport {
-	dialer := &net.Dialer{Timeout: s.ConnectTimeout, KeepAlive: 15 * time.Second}
-	return &http.Transport{
-		DialContext:           dialer.DialContext,
-		TLSHandshakeTimeout:   s.ConnectTimeout,
-		MaxIdleConns:          32,
-		MaxIdleConnsPerHost:   16,
-		IdleConnTimeout:       90 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		Proxy:                 proxyOf(s),
-	}
+	return wire.NewTransport(wire.TransportOptions{ConnectTimeout: s.ConnectTimeout, Idle: 16, Proxy: wire.Proxy(s.proxy, s.IgnoreProxyEnv)})
 }
 
-// socketProxy is proxyOf for the gateway's dialer, which always lets a SOCKS5 proxy find the name, and knows no second
-// word for that.
-func socketProxy(s settings) func(*http.Request) (*url.URL, error) {
-	proxy := proxyOf(s)
+// socketProxy is the proxy of the gateway's dialer, which always lets a SOCKS5 proxy look up the name, and does not know the
+// scheme that asks for it.
+func socketProxy(s settings) wire.ProxyFunc {
+	proxy := wire.Proxy(s.proxy, s.IgnoreProxyEnv)
 	if proxy == nil {
 		return nil
 	}
@@ -151,18 +114,4 @@ func socketProxy(s settings) func(*http.Request) (*url.URL, error) {
 		}
 		return u, err
 	}
-}
-
-// proxyOf returns who the proxy of a request is.
-func proxyOf(s settings) func(*http.Request) (*url.URL, error) {
-	switch {
-	case s.Proxy != "":
-		if proxy, err := url.Parse(s.Proxy); err == nil {
-			return http.ProxyURL(proxy)
-		}
-		return nil
-	case s.IgnoreProxyEnv:
-		return nil
-	}
-	return http.ProxyFromEnvironment
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 const (
@@ -27,7 +28,7 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 	if err := a.checkAddress(out.Address); err != nil {
 		return platforms.Receipt{}, err
 	}
-	o := &outbound{a: a, out: out}
+	o := &outbound{a: a, out: out, Parts: wire.Parts{Platform: "Discord", Log: &a.s.Log, Chat: string(out.Address.Chat)}}
 	if err := o.prepare(); err != nil {
 		return platforms.Receipt{}, err
 	}
@@ -44,21 +45,20 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 		return platforms.Receipt{}, err
 	}
 	if out.Private == "" && out.Edit == "" {
-		o.receipt.Thread = a.OpenThread(ctx, out, o.receipt.Message)
+		o.Receipt.Thread = a.OpenThread(ctx, out, o.Receipt.Message)
 	}
-	return o.receipt, nil
+	return o.Receipt, nil
 }
 
 // outbound is one Outgoing on its way.
 type outbound struct {
-	a       *Adapter
-	out     platforms.Outgoing
-	text    string
-	rows    []discordgo.MessageComponent
-	to      target
-	receipt platforms.Receipt
-	some    bool // a part is visible already
-	parts   int
+	a    *Adapter
+	out  platforms.Outgoing
+	text string
+	rows []discordgo.MessageComponent
+	to   target
+	wire.Parts
+	parts int // how many messages are visible, for their nonces
 }
 
 func (a *Adapter) checkAddress(at platforms.Address) error {
@@ -140,7 +140,7 @@ func (o *outbound) message(text string) payload {
 	if nonce := o.nonce(); nonce != "" {
 		p.Nonce, p.EnforceNonce = nonce, true
 	}
-	if o.some {
+	if o.Some {
 		return p
 	}
 	if len(o.rows) > 0 {
@@ -199,7 +199,7 @@ func (o *outbound) send(ctx context.Context) error {
 	o.noteTarget()
 	err = o.deliver(ctx)
 	switch {
-	case err == nil || o.some:
+	case err == nil || o.Some:
 	case codeOf(err) == discordgo.ErrCodeUnknownChannel && o.out.Address.Thread != "" && o.to.onto == "":
 		if o.to, err = a.threads.revive(ctx, o.out.Address); err != nil {
 			return err
@@ -223,7 +223,7 @@ func (o *outbound) send(ctx context.Context) error {
 
 func (o *outbound) noteTarget() {
 	if o.to.note != "" {
-		o.receipt.Notes = append(o.receipt.Notes, o.to.note)
+		o.Receipt.Notes = append(o.Receipt.Notes, o.to.note)
 	}
 }
 
@@ -234,13 +234,13 @@ func (o *outbound) deliver(ctx context.Context) error {
 	if len(o.out.Attachments) == 0 {
 		return o.one(ctx, c, o.message(o.text), nil)
 	}
-	return o.withFiles(ctx, o.to.channel, func(ctx context.Context, text string, files []file) error {
+	return o.withFiles(ctx, o.to.channel, func(ctx context.Context, text string, files []wire.File) error {
 		return o.one(ctx, c, o.message(text), files)
 	})
 }
 
 // one sends one message, and asks once more with the same nonce when its outcome is not known.
-func (o *outbound) one(ctx context.Context, c call, p payload, files []file) error {
+func (o *outbound) one(ctx context.Context, c call, p payload, files []wire.File) error {
 	var m message
 	o.a.sent.begun(p.Nonce, o.to.channel)
 	err := o.try(ctx, c, p, files, &m, true)
@@ -260,7 +260,7 @@ func (o *outbound) one(ctx context.Context, c call, p payload, files []file) err
 }
 
 // try makes one attempt. The first of two leaves time for the second.
-func (o *outbound) try(ctx context.Context, c call, p payload, files []file, m *message, first bool) error {
+func (o *outbound) try(ctx context.Context, c call, p payload, files []wire.File, m *message, first bool) error {
 	if len(files) > 0 {
 		files := withNames(&p, files)
 		form, err := newForm(p, files)
@@ -284,19 +284,15 @@ func (o *outbound) try(ctx context.Context, c call, p payload, files []file, m *
 // delivered notes a message that is visible now.
 func (o *outbound) delivered(id string) {
 	o.parts++
-	o.a.own.add(id, o.out.Address)
-	if !o.some {
-		o.some, o.receipt.Message = true, platforms.MessageID(id)
-		return
-	}
-	o.receipt.More = append(o.receipt.More, platforms.MessageID(id))
+	o.a.own.Put(id, o.out.Address)
+	o.Sent(platforms.MessageID(id))
 }
 
 // edit replaces a message's text and buttons.
 func (o *outbound) edit(ctx context.Context) error {
-	o.receipt.Message = o.out.Edit
+	o.Receipt.Message = o.out.Edit
 	for _, f := range o.out.Attachments {
-		o.note(f, "an edit can't add files")
+		o.Note(f, "an edit can't add files")
 	}
 	rows := o.rows
 	if rows == nil {
@@ -337,8 +333,4 @@ func (a *Adapter) onMessages(ctx context.Context, at platforms.Address, id platf
 		return &platforms.SendError{Kind: platforms.ThreadGone, Err: platforms.AsSendError(err).Err}
 	}
 	return err
-}
-
-func (o *outbound) note(at platforms.Attachment, why string) {
-	o.receipt.Notes = append(o.receipt.Notes, fileName(at)+" was not sent: "+why+".")
 }

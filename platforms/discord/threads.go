@@ -11,6 +11,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 const (
@@ -29,9 +30,8 @@ type threads struct {
 	active *platforms.Marks // threads where no mention is needed
 	inline *platforms.Marks // threads that could not be opened: their answers stand in the channel
 
-	mu       sync.Mutex
-	expected map[string]*expectation // by the thread's id, which is the message's
-	order    []string
+	mu       sync.Mutex                         // guards the tries of expectations
+	expected *wire.Recent[string, *expectation] // by the thread's id, which is the message's
 }
 
 // expectation is a thread that is opened by the first message to it.
@@ -43,7 +43,7 @@ type expectation struct {
 
 func newThreads(a *Adapter) *threads {
 	return &threads{
-		a: a, expected: map[string]*expectation{},
+		a: a, expected: wire.NewRecent[string, *expectation](expectedKept),
 		active: platforms.NewMarks(a.s.Memory, "thread", threadsKept),
 		inline: platforms.NewMarks(a.s.Memory, "inline", inlineKept),
 	}
@@ -54,30 +54,21 @@ func (t *threads) expect(message, parent, title string) {
 	if p, ok := t.a.rooms.get(message); ok && p.thread() {
 		return // it is open: the message came once more
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.expected[message] != nil {
-		return
-	}
-	t.expected[message] = &expectation{parent: parent, title: title}
-	t.order = append(t.order, message)
-	if len(t.order) > expectedKept {
-		delete(t.expected, t.order[0])
-		t.order = t.order[1:]
-	}
+	t.expected.Change(message, func(e **expectation) {
+		if *e == nil {
+			*e = &expectation{parent: parent, title: title}
+		}
+	})
 }
 
 func (t *threads) waiting(thread string) *expectation {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.expected[thread]
+	e, _ := t.expected.Get(thread)
+	return e
 }
 
 // gone forgets what is expected of a thread.
 func (t *threads) gone(thread string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.expected, thread)
+	t.expected.Delete(thread)
 }
 
 // joined reports whether the bot takes part in a thread.

@@ -4,49 +4,31 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime/multipart"
 	"net/textproto"
 	"os"
-	"path/filepath"
 	"strconv"
-	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
-// file is an attachment that can be sent.
-type file struct {
-	platforms.Attachment
-	name string
-	size int64
-}
-
-func fileName(at platforms.Attachment) string {
-	name := at.Name
-	if name == "" {
-		name = filepath.Base(at.Path)
-	}
-	return platforms.SafeName(name)
-}
-
-// usable sorts out files that can't be sent and notes why.
-func (o *outbound) usable(ctx context.Context, channel string) []file {
-	var files []file
+// usable returns the files that can be sent, and notes why the others can't.
+func (o *outbound) usable(ctx context.Context, channel string) []wire.File {
+	var files []wire.File
 	limit := int64(0) // asked for only when a file is larger than what every place takes
 	for _, at := range o.out.Attachments {
-		info, err := os.Stat(at.Path)
+		f, err := o.Open(at, 0, math.MaxInt64)
 		switch {
-		case at.Path == "" || errors.Is(err, os.ErrNotExist):
-			o.note(at, "the file does not exist")
-		case err != nil || !info.Mode().IsRegular():
-			o.note(at, "it is no readable file")
-		case info.Size() > freeUpload && info.Size() > o.limit(ctx, channel, &limit):
-			o.note(at, fmt.Sprintf("it has %s, Discord takes at most %s here", megabytes(info.Size()), megabytes(limit)))
+		case err != nil:
+			o.Note(at, err.Error())
+		case f.Size > freeUpload && f.Size > o.limit(ctx, channel, &limit):
+			o.Note(at, fmt.Sprintf("it has %s, Discord takes at most %s here", wire.Megabytes(f.Size), wire.Megabytes(limit)))
 		default:
-			files = append(files, file{Attachment: at, name: fileName(at), size: info.Size()})
+			files = append(files, f)
 		}
 	}
 	return files
@@ -62,7 +44,7 @@ func (o *outbound) limit(ctx context.Context, channel string, known *int64) int6
 
 // withFiles sends the text with the first files, and the others after it, ten to a message. What Discord finds too
 // large becomes a note.
-func (o *outbound) withFiles(ctx context.Context, channel string, send func(ctx context.Context, text string, files []file) error) error {
+func (o *outbound) withFiles(ctx context.Context, channel string, send func(ctx context.Context, text string, files []wire.File) error) error {
 	files := o.usable(ctx, channel)
 	text := o.text
 	for _, f := range files {
@@ -86,10 +68,10 @@ func (o *outbound) withFiles(ctx context.Context, channel string, send func(ctx 
 			if err := o.apart(ctx, text, group, send); err != nil {
 				return err
 			}
-		case !o.some:
-			return err
 		default:
-			o.failed(group, err)
+			if err := o.Failed(err, wire.Attachments(group)...); err != nil {
+				return err
+			}
 		}
 		text = ""
 	}
@@ -97,54 +79,34 @@ func (o *outbound) withFiles(ctx context.Context, channel string, send func(ctx 
 }
 
 // apart sends files that are too large together, or one of which is, each alone. The text comes in any case.
-func (o *outbound) apart(ctx context.Context, text string, group []file, send func(ctx context.Context, text string, files []file) error) error {
+func (o *outbound) apart(ctx context.Context, text string, group []wire.File, send func(ctx context.Context, text string, files []wire.File) error) error {
 	if text != "" {
-		if err := send(ctx, text, nil); err != nil {
-			if !o.some {
-				return err
-			}
+		if err := o.Failed(send(ctx, text, nil)); err != nil {
+			return err
 		}
 	}
 	for _, f := range group {
 		if len(group) == 1 {
-			o.note(f.Attachment, "Discord finds it too large ("+megabytes(f.size)+")")
+			o.Note(f.Attachment, "Discord finds it too large ("+wire.Megabytes(f.Size)+")")
 			continue
 		}
-		if err := send(ctx, "", []file{f}); err != nil {
-			if !o.some && !isKind(err, platforms.TooLong) {
-				return err
-			}
-			o.failed([]file{f}, err)
+		err := send(ctx, "", []wire.File{f})
+		if isKind(err, platforms.TooLong) {
+			o.Note(f.Attachment, "Discord finds it too large")
+			continue
+		}
+		if err := o.Failed(err, f.Attachment); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// failed notes files that did not get through.
-func (o *outbound) failed(group []file, err error) {
-	e := platforms.AsSendError(err)
-	why := "Discord refused it: " + e.Err.Error()
-	switch {
-	case e.Kind == platforms.TooLong:
-		why = "Discord finds it too large"
-	case e.Kind == platforms.RateLimited:
-		why = fmt.Sprintf("Discord asks to wait %s", e.RetryAfter.Round(time.Second))
-	case e.Certainty == platforms.Unknown:
-		why = "the connection broke, it may have arrived all the same"
-	case e.Kind == platforms.Transient:
-		why = "Discord could not be reached"
-	}
-	for _, f := range group {
-		o.note(f.Attachment, why)
-	}
-	o.a.s.Log.Warn().Err(err).Str("chat", string(o.out.Address.Chat)).Int("files", len(group)).Msg("files could not be sent")
-}
-
 // withNames writes the files' names into the payload and returns the files.
-func withNames(p *payload, files []file) []file {
+func withNames(p *payload, files []wire.File) []wire.File {
 	p.Attachments = make([]payloadFile, len(files))
 	for i, f := range files {
-		p.Attachments[i] = payloadFile{ID: i, Filename: f.name}
+		p.Attachments[i] = payloadFile{ID: i, Filename: f.Name}
 		if f.Caption != "" {
 			p.Attachments[i].Description = cut(f.Caption, 1024)
 		}
@@ -162,7 +124,7 @@ type form struct {
 }
 
 // newForm makes the form of a payload with files.
-func newForm(payload any, files []file) (*form, error) {
+func newForm(payload any, files []wire.File) (*form, error) {
 	raw, err := json.Marshal(payload)
 	if err != nil {
 		return nil, err
@@ -185,7 +147,7 @@ func newForm(payload any, files []file) (*form, error) {
 		if kind == "" {
 			kind = "application/octet-stream"
 		}
-		disposition := fmt.Sprintf(`form-data; name="files[%s]"; filename=%s`, strconv.Itoa(i), quoted(at.name))
+		disposition := fmt.Sprintf(`form-data; name="files[%s]"; filename=%s`, strconv.Itoa(i), quoted(at.Name))
 		if err := part(w, disposition, kind); err != nil {
 			f.close()
 			return nil, err
@@ -197,7 +159,7 @@ func newForm(payload any, files []file) (*form, error) {
 			return nil, err
 		}
 		f.files = append(f.files, body)
-		f.parts, f.size = append(f.parts, io.LimitReader(body, at.size)), f.size+at.size
+		f.parts, f.size = append(f.parts, io.LimitReader(body, at.Size)), f.size+at.Size
 	}
 	if err := w.Close(); err != nil {
 		f.close()
@@ -227,5 +189,3 @@ func (f *form) close() {
 		_ = file.Close()
 	}
 }
-
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/(1<<20)) }
