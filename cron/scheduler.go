@@ -35,9 +35,9 @@ const (
 var (
 	// ErrTaken is what Claim returns when the slot has been claimed before: nothing of the work may be kept.
 	ErrTaken = errors.New("the slot is taken")
-	// ErrBusy is what Claim returns when the run before it still goes on.
-	ErrBusy = errors.New("the run before it still went on")
-	// ErrFull is what Options.Start returns when no more runs may go on at once: the slot waits for the next Poke.
+	// ErrRunning refuses to begin a run of a job whose last one goes on.
+	ErrRunning = errors.New("it is running already")
+	// ErrFull is what Options.Start returns when no more runs may go on at once: the slot waits until one has ended.
 	ErrFull = errors.New("as many jobs run as may")
 )
 
@@ -68,21 +68,20 @@ type Options struct {
 	// set, is called for one whose work does not, and must end it; nil ends it as failed.
 	Alive func(run sessions.Run) bool
 	Lost  func(ctx context.Context, run sessions.Run) error
-	// Retry reports whether a run that did not reach its model is tried again before its job's next slot; nil: never.
-	Retry func() bool
 	// Claimed is told of each slot that was due and is taken: its State is an end where it has one from the beginning, and
 	// missed slots before it have ended as missed; nil: nobody is.
 	Claimed func(run sessions.Run, missed int)
-	// Looked is told when due slots have been looked for; nil: nobody is.
+	// Looked is called after each look for due slots; nil: nothing is.
 	Looked func(at time.Time)
-	Now    func() time.Time
-	Log    zerolog.Logger
+	// Requests is what others ask of the scheduler; nil: they can't.
+	Requests *Requests
+	Now      func() time.Time
+	Log      zerolog.Logger
 }
 
 // Scheduler gives the slots of all jobs to their work, each once.
 type Scheduler struct {
 	o     Options
-	poke  chan struct{}
 	mu    sync.Mutex // one look at a time
 	swept time.Time  // when lost runs were looked for
 }
@@ -92,12 +91,16 @@ func New(o Options) *Scheduler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Scheduler{o: o, poke: make(chan struct{}, 1)}
+	if o.Requests == nil {
+		o.Requests = NewRequests()
+	}
+	return &Scheduler{o: o}
 }
 
 // Run works until ctx ends: it ends what an earlier process left, and then looks for due slots when the next one is due,
-// after Poke, and every half minute.
+// after Requests.Poke, and every half minute. It begins the runs that Requests ask for. A Scheduler runs once.
 func (s *Scheduler) Run(ctx context.Context) error {
+	defer s.o.Requests.close()
 	if err := s.lost(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -110,7 +113,11 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.poke:
+		case r := <-s.o.Requests.runs:
+			run, err := s.Trigger(r.ctx, r.job, r.note)
+			r.answer <- begun{run, err}
+			continue
+		case <-s.o.Requests.poke:
 		case <-timer.C:
 		}
 		if s.o.Now().Sub(s.swept) > lostEvery {
@@ -134,14 +141,6 @@ func (s *Scheduler) sleep(next time.Time) time.Duration {
 		return longestSleep
 	}
 	return min(max(next.Sub(s.o.Now()), 0), longestSleep)
-}
-
-// Poke makes the scheduler look at once: a job was made or changed.
-func (s *Scheduler) Poke() {
-	select {
-	case s.poke <- struct{}{}:
-	default:
-	}
 }
 
 // lost ends the claimed runs whose work does not go on.
@@ -199,69 +198,12 @@ func (s *Scheduler) forget(ctx context.Context) error {
 	})
 }
 
-// CutOff is why a run failed whose work a restart has ended.
-const CutOff = "a restart cut it off"
-
 // End gives a run its end, and notes it with its job. ErrConflict when it has one already.
 func (s *Scheduler) End(ctx context.Context, id sessions.RunID, state sessions.RunState, reason string, result json.RawMessage) error {
-	return s.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return s.EndIn(tx, id, state, reason, result) })
+	return s.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return EndRun(tx, id, state, reason, result, s.o.Now()) })
 }
 
-// EndIn is End inside the caller's transaction.
-func (s *Scheduler) EndIn(tx sessions.Tx, id sessions.RunID, state sessions.RunState, reason string, result json.RawMessage) error {
-	run, err := tx.Run(id)
-	if err != nil {
-		return err
-	}
-	if err := tx.EndRun(id, state, reason, result, s.o.Now()); err != nil {
-		return err
-	}
-	run.State, run.Reason = state, reason
-	return s.note(tx, run)
-}
-
-// note writes the end of a run into its job.
-func (s *Scheduler) note(tx sessions.Tx, run sessions.Run) error {
-	return Amend(tx, run.Job, func(job *Job) bool {
-		job.LastEnd, job.LastSlot, job.LastReason = run.State, run.Until, run.Reason
-		switch run.State {
-		case sessions.RunRan:
-			job.Streak = 0
-		case sessions.RunFailed:
-			job.Streak++
-		}
-		if job.Retry != nil && job.Retry.At.IsZero() {
-			job.Retry = nil // nothing was planned after it
-		}
-		job.Updated = s.o.Now().UTC()
-		return true
-	})
-}
-
-// Again plans a run that did not reach its model once more, before it is ended in the same transaction. ok is false when
-// it is not to be: the job is a one-shot, it was tried often enough, its next slot comes first, or a person has run it.
-func (s *Scheduler) Again(tx sessions.Tx, run sessions.Run) (at time.Time, ok bool, err error) {
-	row, err := tx.Job(run.Job)
-	if err != nil {
-		return at, false, err
-	}
-	job, err := FromRow(row)
-	if err != nil || s.o.Retry == nil || !s.o.Retry() || run.Kind == sessions.RunManual || job.Plan.Schedule.Kind == Once {
-		return at, false, nil
-	}
-	tries := 0
-	if job.Retry != nil {
-		tries = job.Retry.Tries
-	}
-	if at, ok = RetryAt(tries, s.o.Now().UTC().Truncate(time.Second), job.Next); !ok || job.Next.IsZero() {
-		return at, false, nil
-	}
-	job.Retry = &Retry{At: at, After: job.Next, Tries: tries + 1}
-	job.Next = at
-	return at, true, s.put(tx, &job)
-}
-
-// Trigger begins a run of a job now, beside its plan, also of one that is paused or done. ErrBusy when one goes on.
+// Trigger begins a run of a job now, beside its plan, also of one that is paused or done. ErrRunning while one goes on.
 func (s *Scheduler) Trigger(ctx context.Context, id JobID, note string) (sessions.Run, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,11 +237,11 @@ func (s *Scheduler) Trigger(ctx context.Context, id JobID, note string) (session
 	return claimed, err
 }
 
-// free returns ErrBusy when a run of the job goes on.
+// free returns ErrRunning while a run of the job goes on.
 func free(tx sessions.Tx, id JobID) error {
 	open, err := tx.Runs(sessions.RunQuery{Job: id, State: sessions.RunClaimed, Limit: 1})
 	if err == nil && len(open) > 0 {
-		err = ErrBusy
+		err = ErrRunning
 	}
 	return err
 }
@@ -388,8 +330,8 @@ func (s *Scheduler) due(ctx context.Context, row sessions.Job, now time.Time) er
 	}
 	start.Run = run
 	err = begin(ctx, start)
-	if errors.Is(err, ErrBusy) {
-		run.State, run.Reason = sessions.RunSkipped, ErrBusy.Error()
+	if errors.Is(err, ErrRunning) {
+		run.State, run.Reason = sessions.RunSkipped, "the run before it still went on"
 		err = s.justClaim(ctx, start)
 	}
 	if errors.Is(err, ErrTaken) {
@@ -464,7 +406,7 @@ func taken(claimed bool) error {
 
 // putAside takes the slots from a job that can't be read, and says so where people look.
 func (s *Scheduler) putAside(ctx context.Context, row sessions.Job, why error) error {
-	s.o.Log.Error().Err(why).Str("job", string(row.ID)).Msg("cron: a job can't be read; it has no runs until it is mended or made anew")
+	s.o.Log.Error().Err(why).Str("job", string(row.ID)).Msg("cron: a job can't be read; it has no runs until it is repaired or replaced")
 	progress, err := json.Marshal(Progress{Broken: why.Error()})
 	if err != nil {
 		return err

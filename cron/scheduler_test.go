@@ -32,6 +32,7 @@ type bench struct {
 	catchUp bool
 	fail    error
 	begun   []sessions.Run
+	asks    *cron.Requests // of the newest scheduler
 }
 
 var morning = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC) // a Monday
@@ -55,7 +56,8 @@ func (b *bench) pass(d time.Duration) {
 
 // scheduler returns one more; alive are the runs whose work outlived the last process.
 func (b *bench) scheduler(alive ...sessions.RunID) *cron.Scheduler {
-	return cron.New(cron.Options{Store: b.store, Zone: func() *time.Location { return b.zone }, CatchUp: func() bool { return b.catchUp }, Now: b.clock, Log: zerolog.Nop(),
+	b.asks = cron.NewRequests()
+	return cron.New(cron.Options{Store: b.store, Requests: b.asks, Zone: func() *time.Location { return b.zone }, CatchUp: func() bool { return b.catchUp }, Now: b.clock, Log: zerolog.Nop(),
 		Start: b.start, Alive: func(run sessions.Run) bool {
 			for _, id := range alive {
 				if id == run.ID {
@@ -289,7 +291,7 @@ func TestScheduler_ARestartInMidRun(t *testing.T) {
 	require.Equal(t, []string{"2 08:10 claimed on_time"}, said(b.runs(kept.ID)))
 	j := b.job("new", "every 10m")
 	b.pass(10 * time.Minute)
-	later.Poke()
+	b.asks.Poke()
 	require.Eventually(t, func() bool { return len(b.runs(j.ID)) == 1 }, 10*time.Second, time.Millisecond, "a poke is enough")
 	stop()
 	require.NoError(t, <-done)
@@ -465,7 +467,7 @@ func TestScheduler_JobsThatAreDoneGo(t *testing.T) {
 		_, err := book.Find(ctx, string(once.ID))
 		return errors.Is(err, sessions.ErrNotFound)
 	}
-	pass := func(d time.Duration) { b.pass(d); s.Poke() }
+	pass := func(d time.Duration) { b.pass(d); b.asks.Poke() }
 	pass(5 * time.Minute)
 	require.Eventually(t, func() bool { return b.read(once.ID).Done != "" }, 10*time.Second, 5*time.Millisecond)
 	pass(6 * 24 * time.Hour)

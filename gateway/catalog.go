@@ -54,7 +54,7 @@ func (g *Gateway) buildTools() error {
 	all = append(all, g.newProcesses(environment)...)
 	g.catalog.terminal = terminal.Deps{Environment: environment, Protected: []string{g.opt.Paths.Home}, Timeout: cfg.Terminal.Timeout, Processes: g.processes, Now: g.now}
 	all = append(all, terminal.New(g.catalog.terminal),
-		todo.New(todos{g}), clarify.New(g.catalog.asker), sessionsearch.New(sessionsearch.Options{Archive: searcher{g}, Direct: g.direct}), g.cronTool())
+		todo.New(todos{g}), clarify.New(g.catalog.asker), sessionsearch.New(sessionsearch.Options{Archive: searcher{g}, Direct: g.direct}), g.scheduled.desk.Tool())
 	if cfg.Memory.Enabled || cfg.Memory.UserProfileEnabled {
 		g.memory = newMemories(g, memory.Options{Dir: g.opt.Paths.Memory,
 			MemoryLimit: onOff(cfg.Memory.Enabled, cfg.Memory.CharLimit), UserLimit: onOff(cfg.Memory.UserProfileEnabled, cfg.Memory.UserCharLimit)})

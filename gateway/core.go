@@ -12,6 +12,7 @@ import (
 	"herald/gateway/access"
 	"herald/gateway/agent"
 	"herald/gateway/config"
+	"herald/gateway/jobs"
 	"herald/gateway/model"
 	"herald/gateway/router"
 	"herald/gateway/turn"
@@ -200,7 +201,7 @@ func (g *Gateway) prompt(_ context.Context, s sessions.Session, names []string, 
 	if soul, err := os.ReadFile(filepath.Join(g.opt.Paths.Home, "SOUL.md")); err == nil && len(soul) < 64<<10 {
 		in.Identity = string(soul)
 	}
-	in.Scheduled = g.jobs.Is(s.Origin.Address)
+	in.Scheduled = jobs.IsRun(s.Origin.Address)
 	if g.memory != nil {
 		in.Memory, in.User = g.memory.of(s.Origin).Snapshot()
 	}
@@ -218,7 +219,7 @@ func (g *Gateway) shown(at platforms.Address) config.DisplaySettings {
 
 // display is what a turn shows.
 func (g *Gateway) display(at platforms.Address, o sessions.Options) turn.Display {
-	if g.jobs.Is(at) {
+	if jobs.IsRun(at) {
 		return turn.Display{Live: "off", Progress: "off", ReplyTo: "off"}
 	}
 	cfg, d, p := g.cfg(), g.shown(at), g.platform(at.Platform)
@@ -247,7 +248,7 @@ func (g *Gateway) display(at platforms.Address, o sessions.Options) turn.Display
 // settings are the parts of the configuration that a turn at a place reads.
 func (g *Gateway) settings(at platforms.Address) turn.Settings {
 	s := g.chatSettings()
-	if g.jobs.Is(at) { // nobody is there to be warned
+	if jobs.IsRun(at) { // nobody is there to be warned
 		s.IdleLimit, s.IdleWarning, s.StallNotice = g.cfg().Cron.Timeout, 0, 0
 		s.HideWarnings, s.CompactNotices, s.NudgeEvery = true, false, 0
 		if t, _ := g.task(at); t.Reasoning != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/cron"
-	"herald/gateway"
+	"herald/gateway/jobs/desk"
 	"herald/gateway/model/modeltest"
 	"herald/platforms/platformtest/telegramtest"
 )
@@ -34,7 +34,7 @@ func scheduler() *modeltest.Script {
 // jobs are all jobs of the house.
 func (h *house) jobs() []cron.Job {
 	h.t.Helper()
-	list, err := h.gateway.Jobs().Book().List(context.Background())
+	list, err := h.gateway.Book().List(context.Background())
 	require.NoError(h.t, err)
 	return list
 }
@@ -155,29 +155,29 @@ func TestCronFront_JobsOfARun(t *testing.T) {
 // The control verb changes only what is asked for, and skills against those that are there.
 func TestCronFront_Verb(t *testing.T) {
 	h := start(t, scheduler())
-	ask := func(a gateway.CronArgs) (r gateway.CronReply, err error) {
+	ask := func(a desk.Args) (r desk.Reply, err error) {
 		err = h.ask("cron", a, &r)
 		return r, err
 	}
 	h.until("the control socket answers", func() bool { return h.ask("identify", nil, &struct{}{}) == nil })
 	h.skill("weather")
 	h.skill("news")
-	r, err := ask(gateway.CronArgs{Action: "add", Phrase: "every day at 8 tell me", Change: cron.Change{Skills: ptr([]string{"weather"}), Attach: ptr(true)}})
+	r, err := ask(desk.Args{Action: "add", Phrase: "every day at 8 tell me", Change: cron.Change{Skills: ptr([]string{"weather"}), Attach: ptr(true)}})
 	require.NoError(t, err)
 	id := string(r.Jobs[0].ID)
-	r, err = ask(gateway.CronArgs{Action: "edit", Job: id, AddSkills: []string{"news"}, RemoveSkills: []string{"Weather"}})
+	r, err = ask(desk.Args{Action: "edit", Job: id, AddSkills: []string{"news"}, RemoveSkills: []string{"Weather"}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"news"}, r.Jobs[0].Task.Skills)
 	require.Equal(t, true, *r.Jobs[0].Task.Attach)
-	r, err = ask(gateway.CronArgs{Action: "edit", Job: id, Unattach: true})
+	r, err = ask(desk.Args{Action: "edit", Job: id, Unattach: true})
 	require.NoError(t, err)
 	require.Nil(t, r.Jobs[0].Task.Attach)
-	_, err = ask(gateway.CronArgs{Action: "explode", Job: id})
+	_, err = ask(desk.Args{Action: "explode", Job: id})
 	require.ErrorContains(t, err, "want one of list, add, edit")
-	_, err = ask(gateway.CronArgs{Action: "explode", Job: "ghost"})
+	_, err = ask(desk.Args{Action: "explode", Job: "ghost"})
 	require.ErrorContains(t, err, "there is no job")
 	h.until("the scheduler looks for due jobs", func() bool {
-		r, err = ask(gateway.CronArgs{Action: "status"})
+		r, err = ask(desk.Args{Action: "status"})
 		require.NoError(t, err)
 		return r.Status.Alive && !r.Status.LastLook.IsZero()
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/cron"
-	"herald/gateway/jobs"
+	"herald/gateway/jobs/brief"
 	"herald/gateway/model/modeltest"
 	"herald/sessions"
 )
@@ -61,12 +61,12 @@ func watch(t *testing.T) *watching {
 }
 
 // next lets a minute pass and returns the run of the slot in it, the n-th of its job.
-func (w *watching) next(id cron.JobID, n int) (sessions.Run, jobs.Result) {
+func (w *watching) next(id cron.JobID, n int) (sessions.Run, brief.Result) {
 	w.t.Helper()
 	w.mu.Lock()
 	w.now = w.now.Add(time.Minute)
 	w.mu.Unlock()
-	w.gateway.Jobs().Look()
+	w.gateway.JobRequests().Poke()
 	return w.ended(id, w.runs(id, n)[0].ID)
 }
 
@@ -131,7 +131,7 @@ func TestCron_Monitor_Refused(t *testing.T) {
 	require.Equal(t, 1, w.count(7, "Inner has failed"))
 	require.Zero(t, w.count(7, "hunter2"))
 	require.Empty(t, w.script.Requests())
-	_, err := w.gateway.Jobs().Book().Create(context.Background(), cron.Change{Prompt: ptr("x"), Schedule: ptr("every hour"), Monitor: ptr("../x.sh")}, cron.By{Source: cron.FromCLI})
+	_, err := w.gateway.Book().Create(context.Background(), cron.Change{Prompt: ptr("x"), Schedule: ptr("every hour"), Monitor: ptr("../x.sh")}, cron.By{Source: cron.FromCLI})
 	require.ErrorContains(t, err, "monitor")
 
 	dir := filepath.Join(w.home, "scripts")

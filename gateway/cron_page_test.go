@@ -55,13 +55,13 @@ func TestCron_ThePagesAreGuarded(t *testing.T) {
 	} {
 		resp := h.request(c.method, c.path, c.headers...)
 		require.Equal(t, c.want, resp.StatusCode, "%s %s %v", c.method, c.path, c.headers)
-		found, err := h.gateway.Jobs().Book().Find(context.Background(), string(j.ID))
+		found, err := h.gateway.Book().Find(context.Background(), string(j.ID))
 		require.NoError(t, err)
 		require.False(t, found.Plan.Paused, "%s %s %v", c.method, c.path, c.headers)
 	}
 	resp := h.request("POST", at+"/pause", auth, token, "Sec-Fetch-Site", "same-origin")
 	require.Equal(t, http.StatusSeeOther, resp.StatusCode)
-	found, err := h.gateway.Jobs().Book().Find(context.Background(), string(j.ID))
+	found, err := h.gateway.Book().Find(context.Background(), string(j.ID))
 	require.NoError(t, err)
 	require.True(t, found.Plan.Paused)
 	require.Equal(t, http.StatusMisdirectedRequest, h.requestAs("evil.example", "/jobs").StatusCode)
@@ -121,6 +121,6 @@ func TestCron_ThePagesInABrowser(t *testing.T) {
 	p.Click(`form[action$="/remove"] button`)
 	p.WaitText("There are none yet")
 	require.Empty(t, p.Problems())
-	_, err := h.gateway.Jobs().Book().Find(context.Background(), string(j.ID))
+	_, err := h.gateway.Book().Find(context.Background(), string(j.ID))
 	require.Error(t, err)
 }

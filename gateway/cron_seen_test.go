@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/cron"
-	"herald/gateway/jobs"
+	"herald/gateway/jobs/view"
 	"herald/gateway/model/modeltest"
 	"herald/sessions"
 )
@@ -34,7 +34,7 @@ func TestCron_AFileOfTheHomeProvidesJobs(t *testing.T) {
 	h.run()
 	id := cron.ProvidedID("cron.d/team.yaml", "morning")
 	h.until("the job is there", func() bool {
-		_, err := h.gateway.Jobs().Book().Find(context.Background(), string(id))
+		_, err := h.gateway.Book().Find(context.Background(), string(id))
 		return err == nil
 	})
 	h.tg.Say(7, "/whoami")
@@ -49,14 +49,14 @@ func TestCron_AFileOfTheHomeProvidesJobs(t *testing.T) {
 	h.until("the mistake is told", func() bool {
 		issues, err := h.gateway.Jobs().Doctor(context.Background())
 		require.NoError(t, err)
-		return len(issues) == 1 && issues[0].Kind == jobs.IssueFile && issues[0].Text == problem
+		return len(issues) == 1 && issues[0].Kind == view.IssueFile && issues[0].Text == problem
 	})
 	st, err := h.gateway.Jobs().Status(context.Background())
 	require.NoError(t, err)
 	require.True(t, st.Alive)
 	require.Equal(t, 1, st.Ran)
 	require.Equal(t, []string{problem}, st.Files[0].Problems)
-	require.Equal(t, map[jobs.State]int{jobs.StateScheduled: 1}, st.Jobs)
+	require.Equal(t, map[view.State]int{view.StateScheduled: 1}, st.Jobs)
 
 	_, metrics := h.get("/metrics")
 	for _, line := range []string{`herald_cron_runs_total{end="ran",kind="manual"} 1`, `herald_cron_jobs{state="scheduled"} 1`, `herald_cron_jobs{state="broken"} 0`,
@@ -82,7 +82,7 @@ func TestCron_AnAcknowledgedFailureIsNotTold(t *testing.T) {
 	require.Equal(t, sessions.RunFailed, run.State)
 	h.await(7, "Silent")
 	told := h.count(7, "Silent")
-	v := h.gateway.Jobs().Viewer()
+	v := h.gateway.JobViews()
 	list, err := v.Incidents(context.Background(), false)
 	require.NoError(t, err)
 	require.Len(t, list, 1)
@@ -115,15 +115,15 @@ func TestCron_AJobThatIsRemovedWhileItRuns(t *testing.T) {
 	ctx := context.Background()
 	slow := h.job(cron.Change{Name: ptr("Slow"), Prompt: ptr("Work slowly."), Deliver: ptr("telegram:7")})
 	next := h.job(cron.Change{Name: ptr("Next"), Prompt: ptr("Work."), Deliver: ptr("telegram:7")})
-	_, err := h.gateway.Jobs().Trigger(ctx, slow.ID, "")
+	_, err := h.gateway.JobRequests().Run(ctx, slow.ID, "")
 	require.NoError(t, err)
 	<-asked
-	_, err = h.gateway.Jobs().Book().Remove(ctx, slow.ID)
+	_, err = h.gateway.Book().Remove(ctx, slow.ID)
 	require.NoError(t, err)
 	close(answer)
 	var run sessions.Run
 	h.until("its place is free", func() bool {
-		run, err = h.gateway.Jobs().Trigger(ctx, next.ID, "")
+		run, err = h.gateway.JobRequests().Run(ctx, next.ID, "")
 		return err == nil
 	})
 	h.ended(next.ID, run.ID)
@@ -150,7 +150,7 @@ func TestCron_AStuckSchedulerIsTold(t *testing.T) {
 	issues, err := h.gateway.Jobs().Doctor(context.Background())
 	require.NoError(t, err)
 	require.NotEmpty(t, issues)
-	require.Equal(t, jobs.IssueScheduler, issues[0].Kind)
+	require.Equal(t, view.IssueScheduler, issues[0].Kind)
 }
 
 // Issue item 7: what was missed while nobody was there is seen without the log: counted, in the history, and first on the page.
@@ -167,11 +167,11 @@ func TestCron_WhatWasMissedIsSeen(t *testing.T) {
 	require.NoError(t, store.Close())
 	h.run()
 	h.until("the job was caught up", func() bool {
-		view, _, err := h.gateway.Jobs().Viewer().Job(context.Background(), j.ID, 10)
+		view, _, err := h.gateway.JobViews().Job(context.Background(), j.ID, 10)
 		require.NoError(t, err)
 		return view.Last != nil && view.Last.State == sessions.RunRan
 	})
-	view, runs, err := h.gateway.Jobs().Viewer().Job(context.Background(), j.ID, 10)
+	view, runs, err := h.gateway.JobViews().Job(context.Background(), j.ID, 10)
 	require.NoError(t, err)
 	require.Len(t, runs, 2, "one run for all, and one row for those before it")
 	require.Equal(t, sessions.RunMissed, runs[1].State)

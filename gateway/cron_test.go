@@ -17,6 +17,8 @@ import (
 	"herald/gateway"
 	"herald/gateway/config"
 	"herald/gateway/jobs"
+	"herald/gateway/jobs/brief"
+	"herald/gateway/jobs/desk"
 	"herald/gateway/model/modeltest"
 	"herald/sessions"
 	"herald/sessions/sqlite"
@@ -30,28 +32,28 @@ func (h *house) job(c cron.Change) cron.Job {
 	if c.Schedule == nil {
 		c.Schedule = ptr("every day at 9am")
 	}
-	j, err := h.gateway.Jobs().Book().Create(context.Background(), c, cron.By{Source: cron.FromCLI})
+	j, err := h.gateway.Book().Create(context.Background(), c, cron.By{Source: cron.FromCLI})
 	require.NoError(h.t, err)
 	return j
 }
 
 // ran runs a job now and waits for its end and what follows from it.
-func (h *house) ran(id cron.JobID) (sessions.Run, jobs.Result) {
+func (h *house) ran(id cron.JobID) (sessions.Run, brief.Result) {
 	h.t.Helper()
-	run, err := h.gateway.Jobs().Trigger(context.Background(), id, "")
+	run, err := h.gateway.JobRequests().Run(context.Background(), id, "")
 	require.NoError(h.t, err)
 	return h.ended(id, run.ID)
 }
 
 // ended waits for the end of a run, and for the platforms to have answered for its briefs.
-func (h *house) ended(id cron.JobID, run sessions.RunID) (found sessions.Run, result jobs.Result) {
+func (h *house) ended(id cron.JobID, run sessions.RunID) (found sessions.Run, result brief.Result) {
 	h.t.Helper()
 	h.until("the run has ended", func() bool {
-		runs, err := h.gateway.Jobs().Book().Runs(context.Background(), id, 100)
+		runs, err := h.gateway.Book().Runs(context.Background(), id, 100)
 		require.NoError(h.t, err)
 		for _, r := range runs {
 			if r.ID == run && r.State.Ended() {
-				found, result = r, jobs.ReadResult(r)
+				found, result = r, brief.ReadResult(r)
 				for _, d := range result.Deliveries {
 					if d.State == sessions.OutPending {
 						return false
@@ -199,7 +201,7 @@ func TestCron_Failures(t *testing.T) {
 	run, _ := h.ran(j.ID)
 	require.Equal(t, sessions.RunRan, run.State, run.Reason)
 	require.Equal(t, 1, h.count(7, "All is well."))
-	got, err := h.gateway.Jobs().Book().Find(context.Background(), string(j.ID))
+	got, err := h.gateway.Book().Find(context.Background(), string(j.ID))
 	require.NoError(t, err)
 	require.Zero(t, got.Streak)
 }
@@ -249,12 +251,12 @@ func TestCron_UnreachableIsTriedAgain(t *testing.T) {
 		mu.Lock()
 		now = now.Add(d)
 		mu.Unlock()
-		h.gateway.Jobs().Look()
+		h.gateway.JobRequests().Poke()
 	}
 	pass(2 * time.Minute)
 	runs := h.runs(j.ID, 1)
 	require.Equal(t, sessions.RunFailed, runs[0].State, runs[0].Reason)
-	require.False(t, jobs.ReadResult(runs[0]).Retry.IsZero())
+	require.False(t, brief.ReadResult(runs[0]).Retry.IsZero())
 	require.Zero(t, h.count(7, "failed"))
 	for i, wait := range []time.Duration{5, 15, 30} {
 		pass(wait*time.Minute + time.Second)
@@ -262,7 +264,7 @@ func TestCron_UnreachableIsTriedAgain(t *testing.T) {
 		require.Equal(t, sessions.RunRetry, runs[0].Kind)
 	}
 	h.until("the last failure is told", func() bool { return h.count(7, "Watch has failed") == 1 })
-	got, err := h.gateway.Jobs().Book().Find(context.Background(), string(j.ID))
+	got, err := h.gateway.Book().Find(context.Background(), string(j.ID))
 	require.NoError(t, err)
 	require.Nil(t, got.Retry)
 	require.Equal(t, time.Date(2026, 11, 3, 9, 0, 0, 0, time.UTC), got.Next)
@@ -273,7 +275,7 @@ func (h *house) runs(id cron.JobID, n int) (runs []sessions.Run) {
 	h.t.Helper()
 	h.until("the runs have ended", func() bool {
 		var err error
-		runs, err = h.gateway.Jobs().Book().Runs(context.Background(), id, 100)
+		runs, err = h.gateway.Book().Runs(context.Background(), id, 100)
 		require.NoError(h.t, err)
 		return len(runs) >= n && !slices.ContainsFunc(runs, func(r sessions.Run) bool { return !r.State.Ended() })
 	})
@@ -403,17 +405,17 @@ func TestCron_MaxParallel(t *testing.T) {
 	a := h.job(cron.Change{Script: ptr("wait.sh"), NoAgent: ptr(true)})
 	b := h.job(cron.Change{Script: ptr("quick.sh"), NoAgent: ptr(true)})
 	ctx := context.Background()
-	run, err := h.gateway.Jobs().Trigger(ctx, a.ID, "")
+	run, err := h.gateway.JobRequests().Run(ctx, a.ID, "")
 	require.NoError(t, err)
-	_, err = h.gateway.Jobs().Trigger(ctx, a.ID, "")
+	_, err = h.gateway.JobRequests().Run(ctx, a.ID, "")
 	require.Error(t, err, "it runs already")
-	_, err = h.gateway.Jobs().Trigger(ctx, b.ID, "")
+	_, err = h.gateway.JobRequests().Run(ctx, b.ID, "")
 	require.ErrorIs(t, err, cron.ErrFull)
 	require.NoError(t, os.WriteFile(filepath.Join(h.home, "go"), nil, 0o600))
 	ended, _ := h.ended(a.ID, run.ID)
 	require.Equal(t, sessions.RunRan, ended.State, ended.Reason)
 	h.until("there is room", func() bool {
-		_, err = h.gateway.Jobs().Trigger(ctx, b.ID, "")
+		_, err = h.gateway.JobRequests().Run(ctx, b.ID, "")
 		return err == nil
 	})
 	require.Equal(t, sessions.RunRan, h.runs(b.ID, 1)[0].State)
@@ -426,7 +428,7 @@ func TestCron_AStopLetsScriptsEnd(t *testing.T) {
 	h.run()
 	h.script("wait.sh", waits)
 	a := h.job(cron.Change{Script: ptr("wait.sh"), NoAgent: ptr(true)})
-	_, err := h.gateway.Jobs().Trigger(context.Background(), a.ID, "")
+	_, err := h.gateway.JobRequests().Run(context.Background(), a.ID, "")
 	require.NoError(t, err)
 	time.AfterFunc(300*time.Millisecond, func() { _ = os.WriteFile(filepath.Join(h.home, "go"), nil, 0o600) })
 	h.halt()
@@ -490,7 +492,7 @@ func TestCron_AnOldRunGoesOn(t *testing.T) {
 	t.Cleanup(func() { close(hold) })
 	h.hello(7)
 	j := h.job(cron.Change{Prompt: ptr("Look."), Deliver: ptr("telegram:7"), Schedule: ptr("every 1000d")})
-	run, err := h.gateway.Jobs().Trigger(context.Background(), j.ID, "")
+	run, err := h.gateway.JobRequests().Run(context.Background(), j.ID, "")
 	require.NoError(t, err)
 	h.until("the model is asked", func() bool { return len(script.Requests()) == 1 })
 	h.halt()
@@ -511,7 +513,7 @@ func TestCron_WithoutADaemon(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close()) }()
 	do := func(c cron.Change) error {
-		_, err := gateway.ManageJobs(context.Background(), store, config.Default(), paths, gateway.CronArgs{Action: "add", Change: c})
+		_, err := gateway.ManageJobs(context.Background(), store, config.Default(), paths, desk.Args{Action: "add", Change: c})
 		return err
 	}
 	require.ErrorContains(t, do(cron.Change{Schedule: ptr("30m"), Script: ptr("nope.sh"), NoAgent: ptr(true)}), `script "nope.sh"`)
@@ -548,7 +550,7 @@ func TestCron_ABrokenRecordHoldsUpNothing(t *testing.T) {
 	h.script("wait.sh", waits)
 	broken := h.job(cron.Change{Script: ptr("wait.sh"), NoAgent: ptr(true)})
 	good := h.job(cron.Change{Prompt: ptr("Look.")})
-	_, err := h.gateway.Jobs().Trigger(context.Background(), broken.ID, "")
+	_, err := h.gateway.JobRequests().Run(context.Background(), broken.ID, "")
 	require.NoError(t, err)
 	h.halt()
 	store := h.store()

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/cron"
-	"herald/gateway/jobs"
+	"herald/gateway/jobs/brief"
 	"herald/gateway/model/modeltest"
 	"herald/platforms"
 	"herald/platforms/platformtest/slacktest"
@@ -40,14 +40,14 @@ func (h *house) mail(deliver string, origin *sessions.Origin, attach *bool) cron
 	if origin != nil {
 		by = cron.By{Source: cron.FromChat, Origin: origin}
 	}
-	j, err := h.gateway.Jobs().Book().Create(context.Background(), cron.Change{Name: ptr("Mail brief"), Prompt: ptr(mailPrompt), Deliver: &deliver,
+	j, err := h.gateway.Book().Create(context.Background(), cron.Change{Name: ptr("Mail brief"), Prompt: ptr(mailPrompt), Deliver: &deliver,
 		Attach: attach, Schedule: ptr("every day at 9am")}, by)
 	require.NoError(h.t, err)
 	return j
 }
 
 // delivered runs a job, whose brief must go to one place and arrive there.
-func (h *house) delivered(id cron.JobID) jobs.Delivery {
+func (h *house) delivered(id cron.JobID) brief.Delivery {
 	h.t.Helper()
 	run, result := h.ran(id)
 	require.Equal(h.t, sessions.RunRan, run.State, run.Reason)

@@ -89,7 +89,7 @@ type Gateway struct {
 	runner    *turn.Runner
 	commands  *command.Registry
 	router    *router.Router
-	jobs      *jobs.Jobs
+	scheduled scheduled
 	admin     *admin.Server
 	mux       *http.ServeMux
 	listener  net.Listener
@@ -133,6 +133,7 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	}
 	g.checkpoints = workspace.NewCheckpoints(g.workspace)
 	g.courier = g.workspace.Courier(func() []string { return g.cfg().Gateway.MediaAllowDirs })
+	g.openJobs()
 	if err := g.buildTools(); err != nil {
 		return nil, err
 	}
@@ -220,16 +221,16 @@ func (g *Gateway) listen() error {
 
 // buildCore wires delivery, turns, commands and the router.
 func (g *Gateway) buildCore() {
+	g.openBriefs()
 	g.worker = delivery.New(delivery.Options{Store: g.store, Adapters: g.accounts, Texts: g.texts, Observer: g.metrics, Log: g.log, Now: g.now,
-		FreshFinal: func() time.Duration { return g.cfg().Streaming.FreshFinal }, Settled: g.settled})
-	g.jobs = g.newJobs()
+		FreshFinal: func() time.Duration { return g.cfg().Streaming.FreshFinal }, Settled: g.scheduled.briefs.Settled})
 	journal := &turn.Journal{}
 	g.toolLog = toolbox.NewCallLog(filepath.Join(g.opt.Paths.Logs, "tool_calls.log"), g.opt.Redactor.String, g.log)
 	g.bus = g.catalog.bus(journal)
 	g.runner = turn.NewRunner(turn.Services{
 		Store: g.store, Bus: g.bus, Catalog: g.catalog, Outbox: g.worker, Adapters: g.accounts, Texts: g.texts,
 		Model: g.models.Get, Prompt: g.prompt, Display: g.display, Settings: g.settings, Origin: g.origin, Dir: g.dir,
-		Background: g.jobs, Channel: g.channel, Reminder: g.reminder, ToolLog: g.toolLog.Write,
+		Background: g.scheduled.ends, Channel: g.channel, Reminder: g.reminder, ToolLog: g.toolLog.Write,
 		CacheSize: g.cfg().Agent.CacheSize, CacheIdle: g.cfg().Agent.CacheIdle,
 		Compacted: func(s sessions.ID) { g.catalog.files.Forget(string(s)) },
 		Allow:     func(tx sessions.Tx, s sessions.ID, kinds []string) error { return access.Allow(tx, s, kinds, g.now()) },
@@ -247,7 +248,7 @@ func (g *Gateway) buildCore() {
 		MayDecide: func(e platforms.Event, requester platforms.UserID) bool {
 			return g.decide(e).MayDecide(g.cfg().Approvals.Scope, requester, e.Sender)
 		},
-		Decide: g.runner.Decide, Wake: g.runner.Wake, Jobs: g.jobsOfEvent, Approvals: g.approvals, Confirm: func() bool { return g.cfg().Approvals.ConfirmSlash },
+		Decide: g.runner.Decide, Wake: g.runner.Wake, Jobs: func(e platforms.Event) command.Jobs { return g.scheduled.desk.OfEvent(e) }, Approvals: g.approvals, Confirm: func() bool { return g.cfg().Approvals.ConfirmSlash },
 		BusyMode: func(at platforms.Address) string { return g.shown(at).BusyInputMode },
 		Progress: func(at platforms.Address) string { return g.shown(at).ToolProgress }, Log: g.log,
 	})
@@ -258,7 +259,7 @@ func (g *Gateway) buildCore() {
 		},
 		Mode: g.busyMode, Ack: func() bool { return true }, // texts.Ack decides by platform
 		Freshness: func(at platforms.Address) time.Duration {
-			if g.jobs.Is(at) {
+			if jobs.IsRun(at) {
 				return 0 // nobody would write there again
 			}
 			return g.cfg().Agent.AutoContinue
@@ -267,6 +268,7 @@ func (g *Gateway) buildCore() {
 		MaxText:   func() int64 { return int64(g.cfg().Gateway.MaxMessage) },
 		Stranger:  g.stranger, QueueMax: g.cfg().Gateway.MaxPending, Log: g.log, Now: g.now,
 	})
+	g.startJobs()
 }
 
 // checkpointGrace is how long a stop waits for a rollback that is changing files.
@@ -353,8 +355,8 @@ func (g *Gateway) shutdown(stop context.CancelFunc) {
 	if err := g.router.Drain(ctx); err != nil {
 		g.log.Warn().Int("turns", g.runner.Active()).Msg("turns are still running; they go on after the next start")
 	}
-	if err := g.jobs.Drain(ctx); err != nil {
-		g.log.Warn().Msg("scripts of jobs are still running; they are ended, and the next start tells of it")
+	if err := g.scheduled.jobs.Drain(ctx); err != nil {
+		g.log.Warn().Msg("scripts of jobs are still running; they are ended, and the next start reports it")
 	}
 	cancel()
 	g.runner.Close()

@@ -21,7 +21,6 @@ var layers = map[string][]string{
 	"gateway/model":      {},
 	"gateway/model/pool": {"gateway/agent", "gateway/model", "gateway/config", "sessions"},
 	"gateway/toolbox":    {"gateway/admin", "sessions", "platforms", "tools"},
-	"gateway/jobs":       {"cron", "gateway/config", "gateway/router", "gateway/turn", "gateway/model", "gateway/delivery", "sessions", "platforms", "tools"},
 	"gateway/workspace":  {"gateway/config", "sessions", "platforms", "tools", "deploy"},
 	"gateway/access":     {"sessions", "platforms"},
 	"gateway/approval":   {"gateway/access", "gateway/config", "gateway/model", "gateway/turn", "sessions", "platforms", "tools", "locales"},
@@ -44,6 +43,14 @@ var layers = map[string][]string{
 	"tools":              {},
 	"deploy":             {},
 	"locales":            {},
+
+	"gateway/jobs": {"cron", "gateway/jobs/brief", "gateway/jobs/provision", "gateway/jobs/view", "gateway/router", "gateway/turn", "gateway/model",
+		"gateway/delivery", "sessions", "platforms", "tools"},
+	"gateway/jobs/brief":     {"locales", "cron", "gateway/delivery", "sessions", "platforms"},
+	"gateway/jobs/provision": {"cron", "gateway/config", "platforms"},
+	"gateway/jobs/view":      {"locales", "cron", "gateway/jobs/brief", "gateway/jobs/provision", "gateway/delivery", "sessions"},
+	"gateway/jobs/desk":      {"locales", "cron", "gateway/jobs/view", "sessions", "platforms", "tools"},
+	"gateway/jobs/page":      {"cron", "gateway/jobs/brief", "gateway/jobs/view", "sessions"},
 }
 
 // A consumer may use the packages inside a room that it may enter, such as sessions/failpoint in sessions.

@@ -57,7 +57,7 @@ func (g *Gateway) health() admin.Health {
 		h.Ready, h.State = false, "the store can't take messages"
 		h.Problems = append(h.Problems, err.Error())
 	}
-	if since, stuck := g.jobs.Stuck(); stuck && h.Ready { // messages are taken all the same
+	if since, stuck := g.scheduled.jobs.Stuck(); stuck && h.Ready { // messages are taken all the same
 		h.Problems = append(h.Problems, "scheduled jobs are not looked for since "+since.UTC().Format(time.RFC3339)+"; see the log")
 	}
 	return h

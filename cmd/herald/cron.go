@@ -14,6 +14,7 @@ import (
 	"herald/cron"
 	"herald/gateway"
 	"herald/gateway/admin"
+	"herald/gateway/jobs/desk"
 	"herald/sessions/sqlite"
 )
 
@@ -26,7 +27,7 @@ func cronCmd(g *globals) *cobra.Command {
 }
 
 // cron asks the daemon, or works on the database of a home that none serves.
-func (g *globals) cron(ctx context.Context, a gateway.CronArgs) (r gateway.CronReply, err error) {
+func (g *globals) cron(ctx context.Context, a desk.Args) (r desk.Reply, err error) {
 	err = g.call(ctx, "cron", a, &r)
 	if !errors.Is(err, admin.ErrNoDaemon) || a.Action == "run" || a.Action == "tick" {
 		return r, err
@@ -51,7 +52,7 @@ func cronListCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List the jobs: when each runs next and how it went last", Args: cobra.NoArgs,
 		Example: "  herald cron list\n  herald cron list --all --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := g.cron(cmd.Context(), gateway.CronArgs{Action: "list", All: all})
+			r, err := g.cron(cmd.Context(), desk.Args{Action: "list", All: all})
 			if err != nil {
 				return err
 			}
@@ -96,7 +97,7 @@ func (f *jobFlags) register(cmd *cobra.Command) {
 }
 
 // args are what the flags ask for.
-func (f *jobFlags) args(cmd *cobra.Command) (a gateway.CronArgs, err error) {
+func (f *jobFlags) args(cmd *cobra.Command) (a desk.Args, err error) {
 	given := cmd.Flags().Changed
 	for name, pair := range map[string]struct {
 		to   **string
@@ -212,7 +213,7 @@ func cronEditCmd(g *globals) *cobra.Command {
 func cronOne(g *globals, use, action, short, done, example string) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: cobra.MinimumNArgs(1), Example: example,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := g.cron(cmd.Context(), gateway.CronArgs{Action: action, Job: args[0], Note: strings.Join(args[1:], " ")})
+			r, err := g.cron(cmd.Context(), desk.Args{Action: action, Job: args[0], Note: strings.Join(args[1:], " ")})
 			if err != nil {
 				return err
 			}
@@ -248,7 +249,7 @@ func cronRemoveCmd(g *globals) *cobra.Command {
 					return errors.New("nothing was removed")
 				}
 			}
-			r, err := g.cron(cmd.Context(), gateway.CronArgs{Action: "remove", Job: args[0]})
+			r, err := g.cron(cmd.Context(), desk.Args{Action: "remove", Job: args[0]})
 			if err != nil {
 				return err
 			}
@@ -275,7 +276,7 @@ func cronHistoryCmd(g *globals) *cobra.Command {
 			if limit < 1 || limit > 10000 {
 				return fmt.Errorf("--limit %d: want 1 to 10000", limit)
 			}
-			a := gateway.CronArgs{Action: "history", Limit: limit}
+			a := desk.Args{Action: "history", Limit: limit}
 			if len(args) > 0 {
 				a.Job = args[0]
 			}

@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode"
 
-	"herald/gateway"
-	"herald/gateway/jobs"
+	"herald/gateway/jobs/desk"
+	"herald/gateway/jobs/view"
 	"herald/sessions"
 )
 
@@ -61,7 +61,7 @@ func relative(d time.Duration) string {
 }
 
 // printJobs lists jobs, at most three lines each.
-func printJobs(w io.Writer, r gateway.CronReply, now time.Time) {
+func printJobs(w io.Writer, r desk.Reply, now time.Time) {
 	if len(r.Jobs) == 0 {
 		fmt.Fprintln(w, "no jobs; make one: herald cron add \"every weekday at 9\" \"send me the news\" --deliver telegram")
 	} else {
@@ -90,7 +90,7 @@ const indent = "              "
 func row(w io.Writer, s string) { fmt.Fprintln(w, strings.TrimRight(cut(s, lineWidth), " ")) }
 
 // source tells who keeps a job that was not made in a chat.
-func source(j gateway.JobLine) string {
+func source(j view.Line) string {
 	switch j.Source {
 	case "chat", "":
 		return ""
@@ -101,7 +101,7 @@ func source(j gateway.JobLine) string {
 }
 
 // lately says why a job does not run, how its last run ended, and where its output went.
-func lately(j gateway.JobLine, now time.Time) string {
+func lately(j view.Line, now time.Time) string {
 	var parts []string
 	if j.Why != "" {
 		parts = append(parts, clean(j.Why))
@@ -120,7 +120,7 @@ func lately(j gateway.JobLine, now time.Time) string {
 }
 
 // outcome says why a run ended as it did, and where its output went.
-func outcome(run jobs.RunView) (parts []string) {
+func outcome(run view.Run) (parts []string) {
 	if run.Reason != "" && run.State != sessions.RunRan {
 		parts = append(parts, clean(run.Reason))
 	}
@@ -145,7 +145,7 @@ func outcome(run jobs.RunView) (parts []string) {
 }
 
 // printChanged says what was done to a job, and its next times.
-func printChanged(w io.Writer, r gateway.CronReply, what string, now time.Time) {
+func printChanged(w io.Writer, r desk.Reply, what string, now time.Time) {
 	for _, j := range r.Jobs {
 		fmt.Fprintf(w, "%s: %s %s\n  %s; %s; to %s\n", what, j.ID, clean(j.Name), clean(j.InWords), j.Repeat, clean(j.Task.Deliver))
 		if j.Why != "" {
@@ -158,7 +158,7 @@ func printChanged(w io.Writer, r gateway.CronReply, what string, now time.Time) 
 }
 
 // printRuns lists runs, newest first: when, how each ended, why, and where its output went.
-func printRuns(w io.Writer, r gateway.CronReply, zone *time.Location, now time.Time) {
+func printRuns(w io.Writer, r desk.Reply, zone *time.Location, now time.Time) {
 	if len(r.Runs) == 0 {
 		fmt.Fprintln(w, "nothing has run yet")
 		return
@@ -173,7 +173,7 @@ func printRuns(w io.Writer, r gateway.CronReply, zone *time.Location, now time.T
 		if run.Slots > 1 {
 			row(w, fmt.Sprintf("  %d times until %s", run.Slots, run.Until.In(zone).Format("2006-01-02 15:04")))
 		}
-		for _, said := range outcome(run.RunView) {
+		for _, said := range outcome(run.Run) {
 			row(w, "  "+said)
 		}
 		if run.Output != "" {
@@ -186,7 +186,7 @@ func printRuns(w io.Writer, r gateway.CronReply, zone *time.Location, now time.T
 }
 
 // printCronStatus says how the scheduler is, and what goes on.
-func printCronStatus(w io.Writer, r gateway.CronReply, daemon bool, zone *time.Location, now time.Time) {
+func printCronStatus(w io.Writer, r desk.Reply, daemon bool, zone *time.Location, now time.Time) {
 	st := r.Status
 	switch {
 	case !daemon:
@@ -200,7 +200,7 @@ func printCronStatus(w io.Writer, r gateway.CronReply, daemon bool, zone *time.L
 		fmt.Fprintln(w, "next       "+instant(st.NextDue.In(zone), now))
 	}
 	var counts []string
-	for _, state := range jobs.States {
+	for _, state := range view.States {
 		if n := st.Jobs[state]; n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", n, state))
 		}
@@ -229,7 +229,7 @@ func lookedAt(at, now time.Time) string {
 }
 
 // printIncidents lists what fails.
-func printIncidents(w io.Writer, r gateway.CronReply, now time.Time) {
+func printIncidents(w io.Writer, r desk.Reply, now time.Time) {
 	if len(r.Incidents) == 0 {
 		fmt.Fprintln(w, "no incidents")
 		return
@@ -248,7 +248,7 @@ func printIncidents(w io.Writer, r gateway.CronReply, now time.Time) {
 }
 
 // printIssues lists what somebody should put right, with what to do.
-func printIssues(w io.Writer, r gateway.CronReply) {
+func printIssues(w io.Writer, r desk.Reply) {
 	for _, i := range r.Issues {
 		who := strings.TrimSpace(string(i.Job) + " " + clean(i.Name))
 		if who != "" {

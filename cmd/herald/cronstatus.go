@@ -9,6 +9,7 @@ import (
 
 	"herald/gateway"
 	"herald/gateway/admin"
+	"herald/gateway/jobs/desk"
 )
 
 // zone is whose clock schedules are read on.
@@ -38,7 +39,7 @@ func cronStatusCmd(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := g.cron(cmd.Context(), gateway.CronArgs{Action: "status"})
+			r, err := g.cron(cmd.Context(), desk.Args{Action: "status"})
 			if err != nil {
 				return err
 			}
@@ -61,7 +62,7 @@ func cronIncidentsCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{Use: "incidents", Short: "List what fails, by job and cause; an acknowledged cause is told of no more", Args: cobra.NoArgs,
 		Example: "  herald cron incidents\n  herald cron incidents --all\n  herald cron incidents ack 0123abcd",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := g.cron(cmd.Context(), gateway.CronArgs{Action: "incidents", All: all})
+			r, err := g.cron(cmd.Context(), desk.Args{Action: "incidents", All: all})
 			if err != nil {
 				return err
 			}
@@ -82,7 +83,7 @@ func cronAckCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{Use: "ack <incident>", Short: "Be told no more of failures of this job with this cause; others are told", Args: cobra.ExactArgs(1),
 		Example: "  herald cron incidents ack 0123abcd\n  herald cron incidents ack 0123abcd --undo",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := g.cron(cmd.Context(), gateway.CronArgs{Action: "ack", Incident: args[0], Back: back})
+			r, err := g.cron(cmd.Context(), desk.Args{Action: "ack", Incident: args[0], Back: back})
 			if err != nil {
 				return err
 			}
@@ -101,7 +102,7 @@ func cronDoctorCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{Use: "doctor", Short: "Look for what keeps jobs from running or their output from arriving; exits 1 when there is something", Args: cobra.NoArgs,
 		Example: "  herald cron doctor\n  herald cron doctor --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := g.cron(cmd.Context(), gateway.CronArgs{Action: "doctor"})
+			r, err := g.cron(cmd.Context(), desk.Args{Action: "doctor"})
 			if err != nil {
 				return err
 			}
@@ -127,7 +128,7 @@ func cronDoctorCmd(g *globals) *cobra.Command {
 func cronTickCmd(g *globals) *cobra.Command {
 	return &cobra.Command{Use: "tick", Short: "Make the running daemon look for due jobs now", Args: cobra.NoArgs, Example: "  herald cron tick",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := g.cron(cmd.Context(), gateway.CronArgs{Action: "tick"}); err != nil {
+			if _, err := g.cron(cmd.Context(), desk.Args{Action: "tick"}); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "due jobs were looked for")

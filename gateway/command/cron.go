@@ -9,7 +9,8 @@ import (
 
 	"herald/cron"
 	"herald/gateway/delivery"
-	"herald/gateway/jobs"
+	"herald/gateway/jobs/brief"
+	"herald/gateway/jobs/view"
 	"herald/gateway/router"
 	"herald/locales"
 	"herald/platforms/format"
@@ -87,11 +88,11 @@ type cronRequest struct {
 
 // cutWord parts the first word from the rest.
 func cutWord(text string) (first, rest string) {
-	words := wordsOf(text)
+	words := cron.Words(text)
 	if len(words) == 0 {
 		return "", ""
 	}
-	return words[0].text, strings.TrimSpace(text[words[0].to:])
+	return words[0].Text, strings.TrimSpace(text[words[0].To:])
 }
 
 // onJob finds the job that the arguments begin with: the longest beginning that is an id or a name. act gets the rest.
@@ -100,21 +101,21 @@ func (c *cronRequest) onJob(ctx context.Context, args string, act func(ctx conte
 	if err != nil {
 		return err
 	}
-	words := wordsOf(args)
+	words := cron.Words(args)
 	if len(words) == 0 {
 		return c.reply(ctx, c.usage())
 	}
 	var missing *cron.MissingError
 	for n := min(len(words), maxNameWords); n > 0; n-- {
-		j, err := cron.Pick(list, args[:words[n-1].to])
+		j, err := cron.Pick(list, args[:words[n-1].To])
 		switch {
 		case err == nil:
-			return act(ctx, j, strings.TrimSpace(args[words[n-1].to:]))
+			return act(ctx, j, strings.TrimSpace(args[words[n-1].To:]))
 		case !errors.As(err, &missing):
 			return c.refuse(ctx, err)
 		}
 	}
-	return c.refuse(ctx, &cron.MissingError{Ref: words[0].text})
+	return c.refuse(ctx, &cron.MissingError{Ref: words[0].Text})
 }
 
 // refuse answers what can't be done; an error that is no refusal is returned.
@@ -146,12 +147,12 @@ func bold(text string) string { return "**" + format.EscapeMarkdown(clip(text, 8
 
 // words says when a job runs.
 func (c *cronRequest) words(s cron.Schedule) string {
-	return format.EscapeMarkdown(ScheduleWords(c.Printer, s, c.jobs.Zone()))
+	return format.EscapeMarkdown(view.ScheduleWords(c.Printer, s, c.jobs.Zone()))
 }
 
 // next says a job's next times, on a line of its own; "" for one that has none.
 func (c *cronRequest) next(j cron.Job, n int) string {
-	said := NextWords(c.Printer, j.Upcoming(n, c.Now(), c.jobs.Zone()), c.jobs.Zone())
+	said := view.NextWords(c.Printer, j.Upcoming(n, c.Now(), c.jobs.Zone()), c.jobs.Zone())
 	if said == "" {
 		return ""
 	}
@@ -202,7 +203,7 @@ func (c *cronRequest) line(j cron.Job) string {
 	case j.Plan.Paused:
 		line += "; ⏸ " + c.t("command.cron.state.paused")
 	case !j.Next.IsZero():
-		line += "; " + c.t("command.cron.state.next", locales.Str("time", When(c.Printer, j.Next, c.jobs.Zone())))
+		line += "; " + c.t("command.cron.state.next", locales.Str("time", view.When(c.Printer, j.Next, c.jobs.Zone())))
 	}
 	if j.LastEnd != "" {
 		line += "; " + c.end(j.LastEnd, j.LastReason)
@@ -226,7 +227,7 @@ func (c *cronRequest) end(state sessions.RunState, reason string) string {
 func (c *cronRequest) add(ctx context.Context, text string) error {
 	text, sure := meant(text, c.confirmed)
 	zone := c.jobs.Zone()
-	p, ok, err := splitPhrase(text, c.Now(), zone)
+	p, ok, err := cron.FindSentence(text, c.Now(), zone)
 	if err != nil {
 		return c.refuse(ctx, err)
 	}
@@ -235,11 +236,11 @@ func (c *cronRequest) add(ctx context.Context, text string) error {
 		return c.reply(ctx, c.t("command.cron.no_time", locales.Str("example", format.Code(command+"every weekday at 9 send me the news")),
 			locales.Str("bar", format.Code(command+"0 9 * * 1-5 | send me the news"))))
 	}
-	s, err := cron.Parse(p.schedule, c.Now(), zone)
+	s, err := cron.Parse(p.Schedule, c.Now(), zone)
 	if err != nil {
 		return c.refuse(ctx, err)
 	}
-	if p.prompt == "" {
+	if p.Prompt == "" {
 		return c.reply(ctx, c.t("command.cron.no_prompt", locales.Str("schedule", c.words(s))))
 	}
 	if !sure && c.asksFirst(ctx) {
@@ -250,34 +251,34 @@ func (c *cronRequest) add(ctx context.Context, text string) error {
 
 // meant takes --yes or -y from the end of a text; it says that nothing need be asked.
 func meant(text string, confirmed bool) (rest string, sure bool) {
-	words := wordsOf(text)
-	if n := len(words); n > 0 && slices.Contains([]string{"--yes", "-y"}, strings.ToLower(words[n-1].text)) {
-		return strings.TrimSpace(text[:words[n-1].from]), true
+	words := cron.Words(text)
+	if n := len(words); n > 0 && slices.Contains([]string{"--yes", "-y"}, strings.ToLower(words[n-1].Text)) {
+		return strings.TrimSpace(text[:words[n-1].From]), true
 	}
 	return text, confirmed
 }
 
 // askAdd shows what the job would be. What is confirmed is what was shown: of "in 20 minutes" the time that it meant.
-func (c *cronRequest) askAdd(ctx context.Context, s cron.Schedule, p phrase) error {
-	if err := (cron.Task{Prompt: p.prompt}).Validate(); err != nil {
+func (c *cronRequest) askAdd(ctx context.Context, s cron.Schedule, p cron.Sentence) error {
+	if err := (cron.Task{Prompt: p.Prompt}).Validate(); err != nil {
 		return c.refuse(ctx, err)
 	}
 	draft := cron.Job{Plan: cron.Plan{Schedule: s}}
 	if err := draft.Replan(c.Now(), c.jobs.Zone()); err != nil {
 		return c.refuse(ctx, err)
 	}
-	schedule := p.schedule
+	schedule := p.Schedule
 	if s.Kind == cron.Once {
 		schedule = s.At.Format(time.RFC3339)
 	}
-	text := c.t("command.cron.ask", locales.Str("schedule", c.words(s)), locales.Str("prompt", format.EscapeMarkdown(clip(p.prompt, 300)))) + c.next(draft, nextShown)
-	return c.askFirst(ctx, question{text: text, yes: "--yes", args: "add " + schedule + " | " + p.prompt, harmless: true})
+	text := c.t("command.cron.ask", locales.Str("schedule", c.words(s)), locales.Str("prompt", format.EscapeMarkdown(clip(p.Prompt, 300)))) + c.next(draft, nextShown)
+	return c.askFirst(ctx, question{text: text, yes: "--yes", args: "add " + schedule + " | " + p.Prompt, harmless: true})
 }
 
 // make makes the job, in one transaction with its answer.
-func (c *cronRequest) make(ctx context.Context, p phrase) error {
+func (c *cronRequest) make(ctx context.Context, p cron.Sentence) error {
 	var rows []*sessions.OutboxRow
-	_, err := c.jobs.Create(ctx, cron.Change{Schedule: &p.schedule, Prompt: &p.prompt}, func(tx sessions.Tx, j cron.Job) (err error) {
+	_, err := c.jobs.Create(ctx, cron.Change{Schedule: &p.Schedule, Prompt: &p.Prompt}, func(tx sessions.Tx, j cron.Job) (err error) {
 		rows, err = c.finish(tx, func(sessions.Tx) (string, error) {
 			stop := c.Printer.Command("cron") + " remove " + string(j.ID)
 			return c.about("made", j) + "\n" + c.t("command.cron.stop", locales.Str("command", format.Code(stop))), nil
@@ -361,7 +362,7 @@ func (c *cronRequest) history(ctx context.Context, args string) error {
 }
 
 // went says where the output of a run went; "" when there was none.
-func (c *cronRequest) went(r jobs.Result) string {
+func (c *cronRequest) went(r brief.Result) string {
 	said := ""
 	if r.Silent != "" {
 		said = "; " + c.t("command.cron.silent")
@@ -397,7 +398,7 @@ func (c *cronRequest) showRuns(ctx context.Context, list []cron.Job, id cron.Job
 		if i := slices.IndexFunc(list, func(j cron.Job) bool { return j.ID == run.Job }); i >= 0 {
 			name = list[i].Name
 		}
-		lines = append(lines, "• "+c.t("command.cron.run_line", locales.Str("time", When(c.Printer, run.Slot, c.jobs.Zone())), locales.Str("name", bold(name)), locales.Str("end", c.end(run.State, run.Reason)))+c.went(jobs.ReadResult(run)))
+		lines = append(lines, "• "+c.t("command.cron.run_line", locales.Str("time", view.When(c.Printer, run.Slot, c.jobs.Zone())), locales.Str("name", bold(name)), locales.Str("end", c.end(run.State, run.Reason)))+c.went(brief.ReadResult(run)))
 	}
 	return c.reply(ctx, strings.Join(lines, "\n"))
 }

@@ -13,7 +13,7 @@ import (
 
 	"herald/cron"
 	"herald/gateway/command"
-	"herald/gateway/jobs"
+	"herald/gateway/jobs/brief"
 	"herald/gateway/router"
 	rt "herald/gateway/router/routertest"
 	"herald/locales"
@@ -172,7 +172,7 @@ func TestCron_List(t *testing.T) {
 		require.Equal(t, "Nothing has run yet.", ask(r, "a", "/cron history "+news))
 
 		r.Update(func(tx sessions.Tx) error {
-			result, err := json.Marshal(jobs.Result{Deliveries: []jobs.Delivery{
+			result, err := json.Marshal(brief.Result{Deliveries: []brief.Delivery{
 				{Target: cron.Target{Address: platforms.Address{Platform: "slack", Chat: "C1", Thread: "7"}}, State: sessions.OutSent},
 				{Target: cron.Target{Address: platforms.Address{Platform: "telegram", Chat: "2"}}, State: sessions.OutFailed, Error: "the chat is gone"}}, Problems: []string{"no platform called x runs here"}})
 			require.NoError(t, err)

@@ -13,11 +13,11 @@ func (c *cronRequest) edit(ctx context.Context, j cron.Job, rest string) error {
 	field, value := cutWord(rest)
 	change, ok, err := editOf(strings.ToLower(field), value)
 	if err == nil && !ok {
-		var p phrase
-		p, ok, err = splitPhrase(rest, c.Now(), c.jobs.Zone())
-		change.Schedule = &p.schedule
-		if p.prompt != "" {
-			change.Prompt = &p.prompt
+		var p cron.Sentence
+		p, ok, err = cron.FindSentence(rest, c.Now(), c.jobs.Zone())
+		change.Schedule = &p.Schedule
+		if p.Prompt != "" {
+			change.Prompt = &p.Prompt
 		}
 	}
 	switch {

@@ -2,25 +2,28 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
-	"strings"
-	"time"
 
 	"herald/cron"
+	"herald/gateway/jobs/brief"
 	"herald/gateway/router"
 	"herald/platforms"
 	"herald/sessions"
 )
 
 // address is where a run lives: each has its own session.
-func (j *Jobs) address(run sessions.Run) platforms.Address {
-	return platforms.Address{Platform: Platform, Account: j.o.Account, Chat: platforms.ChatID(run.Job), Thread: threadOf(run)}
+func (e *Ends) address(run sessions.Run) platforms.Address {
+	return platforms.Address{Platform: Platform, Account: e.o.Account, Chat: platforms.ChatID(run.Job), Thread: threadOf(run)}
 }
 
 func threadOf(run sessions.Run) platforms.ThreadID {
 	return platforms.ThreadID(strconv.FormatInt(run.Slot.UnixMilli(), 10))
 }
+
+// IsRun reports whether an address is that of a run, which no adapter serves.
+func IsRun(at platforms.Address) bool { return at.Platform == Platform }
 
 // JobOf returns the job of a run's address; ok is false for every other address.
 func JobOf(at platforms.Address) (id cron.JobID, ok bool) {
@@ -29,35 +32,36 @@ func JobOf(at platforms.Address) (id cron.JobID, ok bool) {
 
 // start begins the work of a slot.
 func (j *Jobs) start(ctx context.Context, s cron.Start) error {
-	if !j.enter() {
+	leave, ok := j.ends.room.enter()
+	if !ok {
 		return cron.ErrFull
 	}
 	t, err := s.Job.Plan.ReadTask()
-	if err == nil && j.o.Config().Preflight {
+	if err == nil && j.ends.o.Config().Preflight {
 		err = j.preflight(ctx, t)
 	}
 	staged, text := t.Script != "" || t.Monitored(), ""
 	if err == nil && !staged {
-		text, err = j.prompt(s, t, findings{})
+		text, err = j.o.Sources.prompt(ctx, s, t, findings{})
 	}
 	switch {
 	case err != nil:
-		defer j.leave()
-		return j.settleWith(ctx, j.blocked(s, t, err), s.Claim)
+		defer leave()
+		return j.settle(ctx, j.blocked(s, t, err), s.Claim, leave)
 	case staged:
-		err = j.stage(ctx, s, t)
+		err = j.stage(ctx, s, t, leave)
 	default:
 		err = j.wake(ctx, s, text, s.Claim)
 	}
 	if err != nil {
-		j.leave()
+		leave()
 	}
 	return err
 }
 
 // preflight reports what keeps a run from being of any use.
 func (j *Jobs) preflight(ctx context.Context, t cron.Task) error {
-	if targets, problems := j.targets(ctx, t.Deliver, t.Origin); len(targets) == 0 && len(problems) > 0 {
+	if targets, problems := j.briefs.Targets(ctx, t.Deliver, t.Origin); len(targets) == 0 && len(problems) > 0 {
 		return problems[0]
 	}
 	if j.o.Ready == nil {
@@ -66,32 +70,10 @@ func (j *Jobs) preflight(ctx context.Context, t cron.Task) error {
 	return j.o.Ready(ctx, t)
 }
 
-// enter takes one of Config.MaxParallel runs.
-func (j *Jobs) enter() bool {
-	limit := j.o.Config().MaxParallel
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.closing || limit > 0 && j.running >= limit {
-		return false
-	}
-	j.running++
-	return true
-}
-
-// leave gives it back: a slot that waits may begin.
-func (j *Jobs) leave() {
-	j.mu.Lock()
-	j.running = max(0, j.running-1) // a turn that an earlier process has begun was never counted
-	j.mu.Unlock()
-	if j.o.Config().MaxParallel > 0 {
-		j.scheduler.Poke()
-	}
-}
-
 // wake gives the prompt of a run to the agent. with runs in the same transaction.
 func (j *Jobs) wake(ctx context.Context, s cron.Start, text string, with func(tx sessions.Tx) (sessions.Run, error)) error {
-	at := j.address(s.Run)
-	w := router.Wake{ID: fmt.Sprintf("%s:%s", s.Run.Job, at.Thread), Source: string(Platform), Key: j.o.Key(at), Address: at,
+	at := j.ends.address(s.Run)
+	w := router.Wake{ID: fmt.Sprintf("%s:%s", s.Run.Job, at.Thread), Source: string(Platform), Key: j.ends.o.Key(at), Address: at,
 		Origin: sessions.Origin{Address: at, ChatType: platforms.DM, ChatName: s.Job.Name}, Text: text}
 	return j.o.Router.Wake(ctx, w, func(tx sessions.Tx) error {
 		_, err := with(tx)
@@ -99,11 +81,12 @@ func (j *Jobs) wake(ctx context.Context, s cron.Start, text string, with func(tx
 	})
 }
 
-// blocked is the end of a run whose work can't begin. It is told once, until the reason is another one or a run has gone
+// blocked is the end of a run whose work can't begin. People are told once, until the reason changes or a run has gone
 // well.
 func (j *Jobs) blocked(s cron.Start, t cron.Task, why error) finish {
-	reason := j.o.Redact(why.Error())
-	return finish{job: s.Job, task: t, run: s.Run, state: sessions.RunFailed, reason: "it can't run: " + reason, blocked: reason, mute: s.Job.Alert == reason}
+	reason := j.ends.o.Redact(why.Error())
+	return finish{Ended: brief.Ended{Job: s.Job, Task: t, Run: s.Run, State: sessions.RunFailed, Reason: "it can't run: " + reason,
+		Blocked: reason, Mute: s.Job.Alert == reason}}
 }
 
 // missed ends the slot of a one-shot job whose time has passed, and says so.
@@ -112,45 +95,26 @@ func (j *Jobs) missed(ctx context.Context, s cron.Start) error {
 	if err != nil {
 		t = cron.Task{}
 	}
-	return j.settleWith(ctx, finish{job: s.Job, task: t, run: s.Run, state: sessions.RunMissed, reason: s.Run.Reason}, s.Claim)
+	return j.settle(ctx, finish{Ended: brief.Ended{Job: s.Job, Task: t, Run: s.Run, State: sessions.RunMissed, Reason: s.Run.Reason}}, s.Claim, nil)
 }
 
 // lost ends a run whose work a restart has cut off.
 func (j *Jobs) lost(ctx context.Context, run sessions.Run) error {
-	job, t, err := j.of(ctx, run.Job)
+	job, t, err := j.ends.job(ctx, run.Job)
 	if err != nil { // what it was to do can't be read, so neither can whom to tell
 		return j.scheduler.End(ctx, run.ID, sessions.RunFailed, cron.CutOff, nil)
 	}
-	return j.settle(ctx, finish{job: job, task: t, run: run, state: sessions.RunFailed, reason: cron.CutOff})
-}
-
-// of returns a job and what it does.
-func (j *Jobs) of(ctx context.Context, id cron.JobID) (job cron.Job, t cron.Task, err error) {
-	err = j.o.Store.View(ctx, func(v sessions.View) error {
-		row, err := v.Job(id)
-		if err != nil {
-			return err
-		}
-		if job, err = cron.FromRow(row); err != nil {
-			return err
-		}
-		t, err = job.Plan.ReadTask()
-		return err
-	})
-	return job, t, err
+	return j.settle(ctx, finish{Ended: brief.Ended{Job: job, Task: t, Run: run, State: sessions.RunFailed, Reason: cron.CutOff}}, nil, nil)
 }
 
 // alive reports whether the work of a run goes on: a script here, or a turn, which survives this process.
 func (j *Jobs) alive(run sessions.Run) bool {
-	j.mu.Lock()
-	here := j.staged[run.ID]
-	j.mu.Unlock()
-	if here {
+	if j.stages.has(run.ID) {
 		return true
 	}
-	key := j.o.Key(j.address(run))
+	key := j.ends.o.Key(j.ends.address(run))
 	alive := true // in doubt it does
-	err := j.o.Store.View(context.Background(), func(v sessions.View) error {
+	err := j.ends.o.Store.View(context.Background(), func(v sessions.View) error {
 		items, err := v.InboxOpen()
 		if err != nil {
 			return err
@@ -174,53 +138,47 @@ func (j *Jobs) alive(run sessions.Run) bool {
 	return alive
 }
 
-// settle ends a run that was claimed, in a transaction of its own.
-func (j *Jobs) settle(ctx context.Context, f finish) error {
-	return j.settleWith(ctx, f, nil)
-}
-
-// settleWith claims the slot first, where claim is set.
-func (j *Jobs) settleWith(ctx context.Context, f finish, claim func(tx sessions.Tx) (sessions.Run, error)) error {
-	end := j.plan(ctx, f)
+// settle ends a run in a transaction of its own. It claims the slot first, where claim is set, and calls leave, where that
+// is set, before anybody can see the end.
+func (j *Jobs) settle(ctx context.Context, f finish, claim func(tx sessions.Tx) (sessions.Run, error), leave func()) error {
+	end := j.ends.plan(ctx, f)
 	var rows []*sessions.OutboxRow
-	err := j.o.Store.Update(context.WithoutCancel(ctx), sessions.EdgeTurnFinish, func(tx sessions.Tx) (err error) {
-		run := f.run
+	err := j.ends.o.Store.Update(context.WithoutCancel(ctx), sessions.EdgeTurnFinish, func(tx sessions.Tx) (err error) {
+		run := f.Run
 		if claim != nil {
 			if run, err = claim(tx); err != nil {
 				return err
 			}
 		}
-		rows, err = end(tx, run)
+		if rows, err = end(tx, run); err == nil && leave != nil {
+			leave()
+		}
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("end a run of job %s: %w", f.job.ID, err)
+		return fmt.Errorf("end a run of job %s: %w", f.Job.ID, err)
 	}
-	j.o.Take(rows...)
+	j.o.Outbox.Take(rows...)
 	return nil
 }
 
-// openRun returns the run of a turn's address; ErrNotFound when it has ended or never was.
-func (j *Jobs) openRun(ctx context.Context, at platforms.Address) (run sessions.Run, err error) {
-	id, _ := JobOf(at)
-	err = j.o.Store.View(ctx, func(v sessions.View) error {
-		open, err := v.Runs(sessions.RunQuery{Job: id, State: sessions.RunClaimed})
+// TaskAt returns what the job of a run's address does; ok is false for every other address. A job that was removed since
+// does nothing special: its run goes on with what every run has. The error is that of a job that can't be read.
+func TaskAt(ctx context.Context, store sessions.Store, at platforms.Address) (t cron.Task, ok bool, err error) {
+	id, ok := JobOf(at)
+	if !ok {
+		return t, false, nil
+	}
+	err = store.View(ctx, func(v sessions.View) error {
+		row, err := v.Job(id)
 		if err != nil {
 			return err
 		}
-		for _, r := range open {
-			if threadOf(r) == at.Thread {
-				run = r
-				return nil
-			}
-		}
-		return sessions.ErrNotFound
+		t, err = cron.Read(row).Plan.ReadTask()
+		return err
 	})
-	return run, err
+	if errors.Is(err, sessions.ErrNotFound) {
+		err = nil
+	}
+	return t, true, err
 }
-
-// took is how long something took, never negative.
-func took(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }
-
-// oneLine is a text in one line.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

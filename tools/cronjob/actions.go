@@ -39,11 +39,10 @@ type reply struct {
 }
 
 // tool runs the actions.
-type tool struct{ jobs Jobs }
+type tool[C any] struct{ jobs Jobs[C] }
 
-// run does an action. Those that need a job look for it before they look at themselves, so that an action that does not
-// exist, on a job that does not exist, is answered with the job (spec A12.3).
-func (t tool) run(ctx context.Context, by tools.Caller, a arguments) tools.Result {
+// run does an action. The job is looked for first, so that an unknown action on an unknown job is answered about the job.
+func (t tool[C]) run(ctx context.Context, by tools.Caller, a arguments[C]) tools.Result {
 	action := strings.ToLower(strings.TrimSpace(a.Action))
 	switch action {
 	case "create":
@@ -63,7 +62,7 @@ func (t tool) run(ctx context.Context, by tools.Caller, a arguments) tools.Resul
 	}
 	switch action {
 	case "update":
-		job, err = t.jobs.Update(ctx, by, job.ID, a.change())
+		job, err = t.jobs.Update(ctx, by, job.ID, a.change)
 		return told(job, err, "changed")
 	case "pause":
 		job, err = t.jobs.Pause(ctx, by, job.ID, strings.TrimSpace(a.Reason))
@@ -80,8 +79,8 @@ func (t tool) run(ctx context.Context, by tools.Caller, a arguments) tools.Resul
 	return refuse(fmt.Errorf("there is no action %q; use create, list, update, pause, resume, remove or run", a.Action))
 }
 
-func (t tool) create(ctx context.Context, by tools.Caller, a arguments) tools.Result {
-	job, err := t.jobs.Create(ctx, by, a.change())
+func (t tool[C]) create(ctx context.Context, by tools.Caller, a arguments[C]) tools.Result {
+	job, err := t.jobs.Create(ctx, by, a.change)
 	return told(job, err, "made")
 }
 
@@ -124,7 +123,7 @@ func removed(job Job, err error) tools.Result {
 	return answer(reply{Success: true, JobID: job.ID, Name: job.Name, Message: fmt.Sprintf("Job %q (%s) is removed and will not run any more.", job.Name, job.ID)}, "removed")
 }
 
-func (t tool) list(ctx context.Context, by tools.Caller, a arguments) tools.Result {
+func (t tool[C]) list(ctx context.Context, by tools.Caller, a arguments[C]) tools.Result {
 	all, err := t.jobs.List(ctx, by)
 	if err != nil {
 		return refuse(err)
@@ -158,19 +157,14 @@ func (t tool) list(ctx context.Context, by tools.Caller, a arguments) tools.Resu
 }
 
 // runNow begins a run. Its output goes where that of any other run goes, so nothing waits for it here.
-func (t tool) runNow(ctx context.Context, by tools.Caller, job Job, a arguments) tools.Result {
-	note := ""
-	if a.Prompt != nil {
-		note = strings.TrimSpace(*a.Prompt)
-	}
-	err := t.jobs.Run(ctx, by, job.ID, note)
-	executed := err == nil
+func (t tool[C]) runNow(ctx context.Context, by tools.Caller, job Job, a arguments[C]) tools.Result {
+	executed, err := t.jobs.Run(ctx, by, job.ID, strings.TrimSpace(a.Prompt))
 	r := reply{Success: executed, JobID: job.ID, Name: job.Name, Executed: &executed}
 	switch {
-	case errors.Is(err, ErrRunning):
-		r.Error, r.Skipped = fmt.Sprintf("job %q was not started: %v", job.Name, ErrRunning), "already running"
 	case err != nil:
 		r.Error, r.Failed = err.Error(), err.Error()
+	case !executed:
+		r.Error, r.Skipped = fmt.Sprintf("job %q was not started: it is running already", job.Name), "already running"
 	default:
 		r.Mode, r.Deliver = "background", job.Deliver
 		r.Message = fmt.Sprintf("Job %q (%s) runs now, in the background. Its output goes to %s when it is done; don't wait for it.", job.Name, job.ID, job.Deliver)

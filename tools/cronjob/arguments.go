@@ -3,8 +3,10 @@ package cronjob
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // parameters names no actions by an enum: an unknown one is answered after its job was looked for.
@@ -40,19 +42,70 @@ const description = "Do something later or again and again: make, list and chang
 	"must not ask to send it. Before you change a job whose id you don't know, list them. Tell the person the schedule and the next time from the result."
 
 // arguments are what the model writes.
-type arguments struct {
+type arguments[C any] struct {
 	Action string `json:"action"`
 	JobID  string `json:"job_id"`
 	All    bool   `json:"all"`
 	Reason string `json:"reason"`
+	Prompt string `json:"prompt"` // of a run, its note
 
-	Change
-	// What a Change has as one text, the model may write as a list.
-	Deliver        *targets `json:"deliver"`
-	FailureDeliver *targets `json:"failure_deliver"`
-	// Skill stands for a list of one.
-	Skill *string `json:"skill"`
+	change C
 }
+
+// read reads the arguments. What the model may write in several ways is read in one; fields that are no parameters of the
+// tool are left out, because a change may hold what only the operator sets.
+func read[C any](raw json.RawMessage) (a arguments[C], err error) {
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return a, err
+	}
+	var loose struct {
+		Deliver        *targets  `json:"deliver,omitempty"`
+		FailureDeliver *targets  `json:"failure_deliver,omitempty"`
+		Skills         *[]string `json:"skills,omitempty"`
+		Skill          *string   `json:"skill,omitempty"` // stands for a list of one
+		Repeat         *int      `json:"repeat,omitempty"`
+	}
+	if err := json.Unmarshal(raw, &loose); err != nil {
+		return a, err
+	}
+	if loose.Skills == nil && loose.Skill != nil {
+		loose.Skills = &[]string{*loose.Skill}
+	}
+	if loose.Repeat != nil && *loose.Repeat < 0 {
+		*loose.Repeat = 0 // any number below 1 is forever
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return a, err
+	}
+	for name := range fields {
+		if !slices.Contains(parameterNames(), name) {
+			delete(fields, name)
+		}
+	}
+	strict, err := json.Marshal(loose)
+	if err == nil {
+		err = json.Unmarshal(strict, &fields) // over those that are written loosely
+	}
+	if err == nil {
+		strict, err = json.Marshal(fields)
+	}
+	if err == nil {
+		err = json.Unmarshal(strict, &a.change)
+	}
+	return a, err
+}
+
+// parameterNames are the names of the tool's parameters.
+var parameterNames = sync.OnceValue(func() []string {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if err := json.Unmarshal([]byte(parameters), &schema); err != nil {
+		panic(err) // the text above is no JSON
+	}
+	return slices.Collect(maps.Keys(schema.Properties))
+})
 
 // targets are one text with commas between them, however they were written.
 type targets string
@@ -71,17 +124,4 @@ func (t *targets) UnmarshalJSON(data []byte) error {
 	list = slices.DeleteFunc(list, func(s string) bool { return strings.TrimSpace(s) == "" })
 	*t = targets(strings.Join(list, ","))
 	return nil
-}
-
-// change is what the arguments ask of a job.
-func (a arguments) change() Change {
-	c := a.Change
-	c.Deliver, c.FailureDeliver = (*string)(a.Deliver), (*string)(a.FailureDeliver)
-	if c.Skills == nil && a.Skill != nil {
-		c.Skills = &[]string{*a.Skill}
-	}
-	if a.Repeat != nil && *a.Repeat < 0 {
-		c.Repeat = new(int) // any number below 1 is for ever
-	}
-	return c
 }

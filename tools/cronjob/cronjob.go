@@ -1,12 +1,10 @@
 // Package cronjob is the tool by which the model makes and changes scheduled jobs. It has no rules of its own: it reads
-// arguments, asks a Jobs that the gateway gives, and tells what came of it. It must not know schedules, the store, or
-// who may see which job.
+// arguments, asks a Jobs, and says what came of it. It must not know schedules, the store, or who may see which job.
 package cronjob
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"herald/tools"
@@ -54,30 +52,6 @@ type Job struct {
 	Ended bool `json:"-"`
 }
 
-// Change is what the model asks of a job. A nil field is left as it is; an empty text or list takes the value off.
-type Change struct {
-	Name           *string   `json:"name"`
-	Schedule       *string   `json:"schedule"`
-	Repeat         *int      `json:"repeat"`
-	Prompt         *string   `json:"prompt"`
-	Skills         *[]string `json:"skills"`
-	Script         *string   `json:"script"`
-	NoAgent        *bool     `json:"no_agent"`
-	Monitor        *string   `json:"monitor"`
-	ContextFrom    *[]string `json:"context_from"`
-	Continuity     *bool     `json:"continuity"`
-	Deliver        *string   `json:"deliver"`
-	FailureDeliver *string   `json:"failure_deliver"`
-	Attach         *bool     `json:"attach_to_session"`
-	Toolsets       *[]string `json:"enabled_toolsets"`
-	Workdir        *string   `json:"workdir"`
-	Paused         *bool     `json:"paused"`
-	PausedReason   *string   `json:"paused_reason"`
-}
-
-// ErrRunning is what Jobs.Run returns for a job whose last run still goes on.
-var ErrRunning = errors.New("it is already running")
-
 // AmbiguousError says that several jobs have the name that was given.
 type AmbiguousError struct {
 	Ref     string
@@ -90,30 +64,33 @@ func (e *AmbiguousError) Error() string {
 }
 
 // Jobs are the profile's jobs, as far as a caller may see and change them; a job of somebody else is one that is not
-// there. The text of an error is for the model.
-type Jobs interface {
+// there. The text of an error is for the model. C is what its owner calls a change of a job: a struct into which the
+// parameters of the tool are read by their JSON names, where a nil field is left as it is, and an empty text or list takes
+// the value off.
+type Jobs[C any] interface {
 	// Find returns the job of an id or, in any case, of a name; *AmbiguousError when several have it.
 	Find(ctx context.Context, by tools.Caller, ref string) (Job, error)
 	// List returns the jobs, the oldest first.
 	List(ctx context.Context, by tools.Caller) ([]Job, error)
-	Create(ctx context.Context, by tools.Caller, c Change) (Job, error)
+	Create(ctx context.Context, by tools.Caller, c C) (Job, error)
 	// Update, Pause, Resume and Remove take the id of a job that Find has returned. Remove returns it as it was.
-	Update(ctx context.Context, by tools.Caller, id string, c Change) (Job, error)
+	Update(ctx context.Context, by tools.Caller, id string, c C) (Job, error)
 	Pause(ctx context.Context, by tools.Caller, id, why string) (Job, error)
 	Resume(ctx context.Context, by tools.Caller, id string) (Job, error)
 	Remove(ctx context.Context, by tools.Caller, id string) (Job, error)
-	// Run begins a run beside the schedule and does not wait for it; note is added to its prompt. ErrRunning when one goes on.
-	Run(ctx context.Context, by tools.Caller, id, note string) error
+	// Run begins a run beside the schedule and does not wait for its end; note is added to its prompt. began is false when
+	// nothing was begun because a run goes on already.
+	Run(ctx context.Context, by tools.Caller, id, note string) (began bool, err error)
 }
 
 // New returns the tool.
-func New(jobs Jobs) tools.Tool {
-	t := tool{jobs}
+func New[C any](jobs Jobs[C]) tools.Tool {
+	t := tool[C]{jobs}
 	return tools.Tool{
 		Spec: tools.Spec{Name: Name, Toolset: Name, Description: description, Parameters: json.RawMessage(parameters), Emoji: "⏰", Preview: "action"},
 		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
-			var a arguments
-			if err := json.Unmarshal(call.Args, &a); err != nil {
+			a, err := read[C](call.Args)
+			if err != nil {
 				return tools.Result{}, fmt.Errorf("read arguments: %w", err)
 			}
 			return t.run(ctx, call.Caller, a), nil

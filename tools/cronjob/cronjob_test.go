@@ -17,11 +17,33 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// change is a change of a job as the owner of the jobs reads it.
+type change struct {
+	Name           *string   `json:"name"`
+	Schedule       *string   `json:"schedule"`
+	Repeat         *int      `json:"repeat"`
+	Prompt         *string   `json:"prompt"`
+	Skills         *[]string `json:"skills"`
+	Script         *string   `json:"script"`
+	NoAgent        *bool     `json:"no_agent"`
+	Monitor        *string   `json:"monitor"`
+	ContextFrom    *[]string `json:"context_from"`
+	Continuity     *bool     `json:"continuity"`
+	Deliver        *string   `json:"deliver"`
+	FailureDeliver *string   `json:"failure_deliver"`
+	Attach         *bool     `json:"attach_to_session"`
+	Toolsets       *[]string `json:"enabled_toolsets"`
+	Workdir        *string   `json:"workdir"`
+	Paused         *bool     `json:"paused"`
+	PausedReason   *string   `json:"paused_reason"`
+}
+
 // book keeps jobs as the gateway does, as far as the tool can tell.
 type book struct {
 	jobs    []cronjob.Job
-	changes []cronjob.Change
+	changes []change
 	log     []string
+	busy    bool // a run goes on
 	runErr  error
 }
 
@@ -49,7 +71,7 @@ func (b *book) Find(_ context.Context, by tools.Caller, ref string) (cronjob.Job
 
 func (b *book) List(context.Context, tools.Caller) ([]cronjob.Job, error) { return b.jobs, nil }
 
-func (b *book) Create(_ context.Context, _ tools.Caller, c cronjob.Change) (cronjob.Job, error) {
+func (b *book) Create(_ context.Context, _ tools.Caller, c change) (cronjob.Job, error) {
 	b.changes = append(b.changes, c)
 	if c.Schedule == nil {
 		return cronjob.Job{}, errors.New("schedule: a job needs one")
@@ -71,9 +93,9 @@ func (b *book) one(id string) (cronjob.Job, error) {
 	return b.Find(context.Background(), tools.Caller{}, id)
 }
 
-func (b *book) Update(_ context.Context, _ tools.Caller, id string, c cronjob.Change) (cronjob.Job, error) {
+func (b *book) Update(_ context.Context, _ tools.Caller, id string, c change) (cronjob.Job, error) {
 	b.changes = append(b.changes, c)
-	if c == (cronjob.Change{}) {
+	if c == (change{}) {
 		return cronjob.Job{}, errors.New("nothing is to be changed: name at least one field")
 	}
 	return b.one(id)
@@ -96,9 +118,9 @@ func (b *book) Remove(_ context.Context, _ tools.Caller, id string) (cronjob.Job
 	return b.one(id)
 }
 
-func (b *book) Run(_ context.Context, _ tools.Caller, id, note string) error {
+func (b *book) Run(_ context.Context, _ tools.Caller, id, note string) (bool, error) {
 	b.note("run %s %q", id, note)
-	return b.runErr
+	return !b.busy && b.runErr == nil, b.runErr
 }
 
 // desk is the tool as it is registered, behind a real bus.
@@ -156,7 +178,7 @@ func ptr[T any](v T) *T { return &v }
 func TestCronjob_ForwardsEveryField(t *testing.T) {
 	const fields = `"name":"n","schedule":"30m","repeat":"3","prompt":"p","skills":["a","b"],"script":"s.sh","no_agent":true,"monitor":"https://example.org/x",` +
 		`"context_from":"0123456789ab","continuity":true,"deliver":"all","failure_deliver":"","attach_to_session":true,"enabled_toolsets":[],"workdir":"","paused":true,"paused_reason":"why"`
-	want := cronjob.Change{Name: ptr("n"), Schedule: ptr("30m"), Repeat: ptr(3), Prompt: ptr("p"), Skills: ptr([]string{"a", "b"}), Script: ptr("s.sh"), NoAgent: ptr(true),
+	want := change{Name: ptr("n"), Schedule: ptr("30m"), Repeat: ptr(3), Prompt: ptr("p"), Skills: ptr([]string{"a", "b"}), Script: ptr("s.sh"), NoAgent: ptr(true),
 		Monitor: ptr("https://example.org/x"), ContextFrom: ptr([]string{"0123456789ab"}), Continuity: ptr(true), Deliver: ptr("all"), FailureDeliver: ptr(""), Attach: ptr(true),
 		Toolsets: ptr([]string{}), Workdir: ptr(""), Paused: ptr(true), PausedReason: ptr("why")}
 	d := newDesk(t, two()...)
@@ -167,14 +189,14 @@ func TestCronjob_ForwardsEveryField(t *testing.T) {
 	}
 	for _, c := range []struct {
 		args string
-		want cronjob.Change
+		want change
 	}{
-		{`"skill":"a"`, cronjob.Change{Skills: ptr([]string{"a"})}},
-		{`"skill":"a","skills":["b"]`, cronjob.Change{Skills: ptr([]string{"b"})}},
-		{`"skills":[]`, cronjob.Change{Skills: ptr([]string{})}},
-		{`"deliver":["origin"," ","slack:C1"],"failure_deliver":[]`, cronjob.Change{Deliver: ptr("origin,slack:C1"), FailureDeliver: ptr("")}},
-		{`"repeat":-1`, cronjob.Change{Repeat: ptr(0)}},
-		{`"name":null,"prompt":"x"`, cronjob.Change{Prompt: ptr("x")}},
+		{`"skill":"a"`, change{Skills: ptr([]string{"a"})}},
+		{`"skill":"a","skills":["b"]`, change{Skills: ptr([]string{"b"})}},
+		{`"skills":[]`, change{Skills: ptr([]string{})}},
+		{`"deliver":["origin"," ","slack:C1"],"failure_deliver":[]`, change{Deliver: ptr("origin,slack:C1"), FailureDeliver: ptr("")}},
+		{`"repeat":-1`, change{Repeat: ptr(0)}},
+		{`"name":null,"prompt":"x"`, change{Prompt: ptr("x")}},
 	} {
 		d.call(`{"action":"update","job_id":"news",` + c.args + `}`)
 		require.Equal(t, c.want, d.book.changes[len(d.book.changes)-1], c.args)
@@ -276,7 +298,7 @@ func TestCronjob_Run(t *testing.T) {
 		require.Equal(t, "background", out["execution_mode"])
 		require.Equal(t, `run 0123456789ab "only today's"`, d.book.log[len(d.book.log)-1])
 		require.Empty(t, d.book.changes, "a note is for one run")
-		d.book.runErr = fmt.Errorf("job: %w", cronjob.ErrRunning)
+		d.book.busy = true
 		out, res = d.call(`{"action":"` + action + `","job_id":"news"}`)
 		require.True(t, res.IsError)
 		require.Equal(t, false, out["executed"])

@@ -17,6 +17,7 @@ import (
 	"herald/cron"
 	"herald/gateway/config"
 	"herald/gateway/jobs"
+	"herald/gateway/jobs/brief"
 	"herald/gateway/model/modeltest"
 	"herald/sessions"
 	"herald/sessions/sqlite"
@@ -122,7 +123,7 @@ func TestCron_OneEndAtEveryEdge(t *testing.T) {
 
 				require.Len(t, runs, 1, "one slot, one run")
 				require.Equal(t, sessions.RunRan, runs[0].State, runs[0].Reason)
-				result := jobs.ReadResult(runs[0])
+				result := brief.ReadResult(runs[0])
 				require.Len(t, result.Deliveries, 1)
 				effects, err := os.ReadFile(filepath.Join(b.home, "workspace", "effects"))
 				if edge != "tool.start" || side != "after" {

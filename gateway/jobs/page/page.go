@@ -21,7 +21,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"herald/cron"
-	"herald/gateway/jobs"
+	"herald/gateway/jobs/view"
 	"herald/sessions"
 )
 
@@ -42,16 +42,16 @@ type Acts interface {
 	Pause(ctx context.Context, id cron.JobID, why string) (cron.Job, error)
 	Resume(ctx context.Context, id cron.JobID) (cron.Job, error)
 	Remove(ctx context.Context, id cron.JobID) (cron.Job, error)
-	// Trigger runs a job now.
-	Trigger(ctx context.Context, id cron.JobID, note string) (sessions.Run, error)
+	// Run begins a run now; cron.ErrRunning while one goes on.
+	Run(ctx context.Context, id cron.JobID, note string) error
 }
 
 // Options are what the pages are made from.
 type Options struct {
-	Viewer jobs.Viewer
-	Acts   Acts
+	Views view.Reader
+	Acts  Acts
 	// Status is that of the scheduler.
-	Status func(ctx context.Context) (jobs.Status, error)
+	Status func(ctx context.Context) (view.Status, error)
 	// Words says a schedule in words; nil shows it as it was written.
 	Words func(s cron.Schedule) string
 	// Markdown makes safe HTML of an output file.
@@ -136,7 +136,7 @@ func isRefusal(err error) bool {
 	var task *cron.TaskError
 	var managed *cron.ManagedError
 	var schedule *cron.Error
-	return errors.As(err, &task) || errors.As(err, &managed) || errors.As(err, &schedule) || errors.Is(err, jobs.ErrRunning) || errors.Is(err, cron.ErrBusy)
+	return errors.As(err, &task) || errors.As(err, &managed) || errors.As(err, &schedule) || errors.Is(err, cron.ErrRunning) || errors.Is(err, cron.ErrStopped)
 }
 
 func idOf(r *http.Request) (cron.JobID, error) {
@@ -150,7 +150,7 @@ func idOf(r *http.Request) (cron.JobID, error) {
 func (p *Pages) list(r *http.Request) (*document, error) {
 	skip, _ := strconv.Atoi(r.URL.Query().Get("skip"))
 	skip = max(0, skip)
-	list, total, err := p.o.Viewer.List(r.Context(), skip, perPage)
+	list, total, err := p.o.Views.List(r.Context(), skip, perPage)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (p *Pages) job(r *http.Request) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	view, runs, err := p.o.Viewer.Job(r.Context(), id, shownRuns)
+	view, runs, err := p.o.Views.Job(r.Context(), id, shownRuns)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func (p *Pages) act(r *http.Request) (*document, error) {
 	case "resume":
 		_, err = p.o.Acts.Resume(r.Context(), id)
 	case "run":
-		_, err = p.o.Acts.Trigger(r.Context(), id, "")
+		err = p.o.Acts.Run(r.Context(), id, "")
 	case "remove":
 		_, err = p.o.Acts.Remove(r.Context(), id)
 		to = Path
@@ -251,7 +251,7 @@ func (p *Pages) act(r *http.Request) (*document, error) {
 }
 
 // zoned is an instant on the jobs' clock.
-func (p *Pages) zoned(t time.Time) time.Time { return t.In(p.o.Viewer.Zone()) }
+func (p *Pages) zoned(t time.Time) time.Time { return t.In(p.o.Views.Zone()) }
 
 // policy lets a page have the chat's style, its theme and its own style, send its own forms, and nothing else.
 var policy = func() string {

@@ -17,8 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/cron"
-	"herald/gateway/jobs"
+	"herald/gateway/jobs/brief"
 	"herald/gateway/jobs/page"
+	"herald/gateway/jobs/provision"
+	"herald/gateway/jobs/view"
 	"herald/platforms"
 	"herald/sessions"
 	"herald/sessions/sqlite"
@@ -36,7 +38,7 @@ type desk struct {
 	store  *sqlite.Store
 	book   *cron.Book
 	mux    *http.ServeMux
-	status jobs.Status
+	status view.Status
 	ran    []cron.JobID
 	busy   bool
 	now    time.Time
@@ -51,16 +53,16 @@ func (d *desk) Resume(ctx context.Context, id cron.JobID) (cron.Job, error) {
 func (d *desk) Remove(ctx context.Context, id cron.JobID) (cron.Job, error) {
 	return d.book.Remove(ctx, id)
 }
-func (d *desk) Trigger(_ context.Context, id cron.JobID, _ string) (sessions.Run, error) {
+func (d *desk) Run(_ context.Context, id cron.JobID, _ string) error {
 	if d.busy {
-		return sessions.Run{}, jobs.ErrRunning
+		return cron.ErrRunning
 	}
 	d.ran = append(d.ran, id)
-	return sessions.Run{}, nil
+	return nil
 }
 
 func newDesk(t *testing.T) *desk {
-	d := &desk{t: t, home: t.TempDir(), mux: http.NewServeMux(), now: time.Now(), status: jobs.Status{Alive: true}}
+	d := &desk{t: t, home: t.TempDir(), mux: http.NewServeMux(), now: time.Now(), status: view.Status{Alive: true}}
 	store, err := sqlite.Open(context.Background(), sqlite.Options{Path: filepath.Join(d.home, "herald.db")})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
@@ -68,8 +70,8 @@ func newDesk(t *testing.T) *desk {
 	zone := func() *time.Location { return time.UTC }
 	clock := func() time.Time { return d.now }
 	d.book = cron.NewBook(cron.BookOptions{Store: store, Zone: zone, Now: clock})
-	pages := page.New(page.Options{Viewer: jobs.Viewer{Store: store, Zone: zone, Now: clock}, Acts: d, Home: d.home, Static: "/static/x", Title: "Herald",
-		Status: func(context.Context) (jobs.Status, error) { return d.status, nil }, Log: zerolog.Nop(),
+	pages := page.New(page.Options{Views: view.Reader{Store: store, Zone: zone, Now: clock}, Acts: d, Home: d.home, Static: "/static/x", Title: "Herald",
+		Status: func(context.Context) (view.Status, error) { return d.status, nil }, Log: zerolog.Nop(),
 		Redact: func(s string) string { return strings.ReplaceAll(s, "geheim", "***") }})
 	for pattern, h := range pages.Routes() {
 		d.mux.Handle(pattern, h)
@@ -91,7 +93,7 @@ func (d *desk) make(c cron.Change) cron.Job {
 }
 
 // ran keeps an ended run.
-func (d *desk) run(id cron.JobID, state sessions.RunState, reason string, r jobs.Result) {
+func (d *desk) past(id cron.JobID, state sessions.RunState, reason string, r brief.Result) {
 	d.t.Helper()
 	data, err := json.Marshal(r)
 	require.NoError(d.t, err)
@@ -126,12 +128,12 @@ func TestPages_TroubleFirst(t *testing.T) {
 	d := newDesk(t)
 	require.Contains(t, d.get("/jobs"), "There are none yet")
 	well := d.make(cron.Change{Name: ptr("Well")})
-	d.run(well.ID, sessions.RunRan, "", jobs.Result{Deliveries: []jobs.Delivery{
+	d.past(well.ID, sessions.RunRan, "", brief.Result{Deliveries: []brief.Delivery{
 		{Target: cron.Target{Address: platforms.Address{Platform: "telegram", Chat: "7"}}, State: sessions.OutSent, Mirrored: []string{"dm"}}}})
 	failed := d.make(cron.Change{Name: ptr("Failed")})
-	d.run(failed.ID, sessions.RunFailed, "the script broke: geheim", jobs.Result{})
+	d.past(failed.ID, sessions.RunFailed, "the script broke: geheim", brief.Result{})
 	missed := d.make(cron.Change{Name: ptr("Missed")})
-	d.run(missed.ID, sessions.RunMissed, "nobody was there", jobs.Result{})
+	d.past(missed.ID, sessions.RunMissed, "nobody was there", brief.Result{})
 	body := d.get("/jobs")
 	top, rest, ok := strings.Cut(body, "</section>")
 	require.True(t, ok)
@@ -143,7 +145,7 @@ func TestPages_TroubleFirst(t *testing.T) {
 	require.NotContains(t, body, "geheim")
 	require.NotContains(t, body, "not being looked for")
 
-	d.status = jobs.Status{Files: []jobs.ProvidedFile{{Name: "cron.d/a.yaml", Problems: []string{"cron.d/a.yaml:3:5: no such field"}}}}
+	d.status = view.Status{Files: []provision.File{{Name: "cron.d/a.yaml", Problems: []string{"cron.d/a.yaml:3:5: no such field"}}}}
 	body = d.get("/jobs")
 	require.Contains(t, body, "Due jobs are not being looked for. The last time was: never")
 	require.Contains(t, body, "cron.d/a.yaml:3:5: no such field")
@@ -155,10 +157,10 @@ func TestPages_AJob(t *testing.T) {
 	j := d.make(cron.Change{Name: ptr("News"), Prompt: ptr("Read the news, geheim"), Deliver: ptr("telegram:7, discord"), Skills: &[]string{"news"}})
 	path, err := cron.Outputs{Home: d.home}.Write(cron.Output{Job: j.ID, Name: "News", Ended: d.now, Status: cron.OutputOK, Body: "All quiet, " + hostile})
 	require.NoError(t, err)
-	d.run(j.ID, sessions.RunRan, "", jobs.Result{Output: path, Deliveries: []jobs.Delivery{
+	d.past(j.ID, sessions.RunRan, "", brief.Result{Output: path, Deliveries: []brief.Delivery{
 		{Target: cron.Target{Address: platforms.Address{Platform: "discord", Chat: "9"}}, State: sessions.OutFailed, Error: "403: missing access"},
 		{Target: cron.Target{Address: platforms.Address{Platform: "telegram", Chat: "7"}}, State: sessions.OutUnknown, Error: "the connection broke"}}})
-	d.run(j.ID, sessions.RunRan, "", jobs.Result{Silent: "silent"})
+	d.past(j.ID, sessions.RunRan, "", brief.Result{Silent: "silent"})
 	body := d.get("/jobs/" + string(j.ID))
 	for _, part := range []string{"<h1>News", "Read the news, ***", "telegram:7, discord", "<code>discord:9</code>: refused <span class=\"why\">403: missing access</span>",
 		"<code>telegram:7</code>: may have arrived", "nothing new to say", "Next runs"} {
@@ -173,11 +175,11 @@ func TestPages_AJob(t *testing.T) {
 func TestPages_TextsAreInert(t *testing.T) {
 	d := newDesk(t)
 	j := d.make(cron.Change{Name: ptr(hostile), Prompt: ptr(hostile), Deliver: ptr("telegram:7"), Workdir: ptr("/" + hostile), Model: ptr(hostile)})
-	d.run(j.ID, sessions.RunFailed, hostile, jobs.Result{Problems: []string{hostile}, Deliveries: []jobs.Delivery{
+	d.past(j.ID, sessions.RunFailed, hostile, brief.Result{Problems: []string{hostile}, Deliveries: []brief.Delivery{
 		{Target: cron.Target{Address: platforms.Address{Platform: "x", Chat: hostile}}, State: sessions.OutFailed, Error: hostile}}})
 	_, err := d.book.Pause(context.Background(), j.ID, hostile)
 	require.NoError(t, err)
-	d.status.Files = []jobs.ProvidedFile{{Name: hostile, Problems: []string{hostile}}}
+	d.status.Files = []provision.File{{Name: hostile, Problems: []string{hostile}}}
 	for _, path := range []string{"/jobs", "/jobs/" + string(j.ID)} {
 		body := d.get(path)
 		require.NotContains(t, body, "<script>alert")

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"herald/cron"
-	"herald/gateway/jobs"
+	"herald/gateway/jobs/view"
 	"herald/sessions"
 )
 
@@ -63,7 +63,7 @@ func (d *document) at(t time.Time) {
 		return
 	}
 	local := d.pages.zoned(t)
-	d.f(`<time datetime="%s">%s</time> <span class="dim">(%s)</span>`, t.UTC().Format(time.RFC3339), local.Format("Mon 2 Jan 2006, 15:04 MST"), away(t.Sub(d.pages.o.Viewer.Now())))
+	d.f(`<time datetime="%s">%s</time> <span class="dim">(%s)</span>`, t.UTC().Format(time.RFC3339), local.Format("Mon 2 Jan 2006, 15:04 MST"), away(t.Sub(d.pages.o.Views.Now())))
 }
 
 // away says how far off something is.
@@ -94,11 +94,11 @@ func took(d time.Duration) string {
 }
 
 // stateClass is the colour of a state.
-func stateClass(s jobs.State) string {
+func stateClass(s view.State) string {
 	switch s {
-	case jobs.StateBroken, jobs.StateBlocked:
+	case view.StateBroken, view.StateBlocked:
 		return "badge bad"
-	case jobs.StateRunning:
+	case view.StateRunning:
 		return "badge good"
 	}
 	return "badge"
@@ -123,7 +123,7 @@ func endWord(s sessions.RunState) string {
 }
 
 // renderList is the list of all jobs.
-func (p *Pages) renderList(list []jobs.JobView, skip, total int, st jobs.Status) *document {
+func (p *Pages) renderList(list []view.Job, skip, total int, st view.Status) *document {
 	d := p.document("Scheduled jobs")
 	d.f("<h1>Scheduled jobs</h1>")
 	d.status(st)
@@ -159,7 +159,7 @@ func (d *document) turn(skip, total int) {
 }
 
 // status says how the scheduler is.
-func (d *document) status(st jobs.Status) {
+func (d *document) status(st view.Status) {
 	if !st.Alive {
 		d.f(`<p class="bad" role="alert">Due jobs are not being looked for. The last time was: `)
 		d.at(st.LastLook)
@@ -174,7 +174,7 @@ func (d *document) status(st jobs.Status) {
 }
 
 // troubles are the jobs that somebody should look at, each with what is wrong.
-func (d *document) troubles(list []jobs.JobView) {
+func (d *document) troubles(list []view.Job) {
 	open := false
 	for _, j := range list {
 		if !j.Troubled() {
@@ -192,11 +192,11 @@ func (d *document) troubles(list []jobs.JobView) {
 }
 
 // wrong is what is wrong with a job, in plain words.
-func wrong(j jobs.JobView) (out []string) {
+func wrong(j view.Job) (out []string) {
 	switch {
-	case j.State == jobs.StateBroken:
+	case j.State == view.StateBroken:
 		out = append(out, "it can't be used: "+j.Why)
-	case j.State == jobs.StateBlocked:
+	case j.State == view.StateBlocked:
 		out = append(out, "it can't run: "+j.Why)
 	case j.Streak > 0 && j.Last != nil && j.Last.State == sessions.RunFailed:
 		out = append(out, fmt.Sprintf("it has failed %s in a row: %s", times(j.Streak), cron.FailureLine(j.Last.Reason)))
@@ -225,7 +225,7 @@ func times(n int) string {
 func (d *document) clean(text string) string { return d.pages.o.Redact(text) }
 
 // row is a job in the list.
-func (d *document) row(j jobs.JobView) {
+func (d *document) row(j view.Job) {
 	d.f(`<tr><td><a href="%s/%s">%s</a>`, Path, string(j.ID), d.clean(j.Name))
 	if j.Managed {
 		d.f(`<br><span class="dim">%s</span>`, j.Source)
@@ -249,7 +249,7 @@ func (d *document) row(j jobs.JobView) {
 }
 
 // places says where the output of a run went, and why not.
-func (d *document) places(r jobs.RunView) {
+func (d *document) places(r view.Run) {
 	if len(r.Places) == 0 && len(r.Trouble) == 0 {
 		d.f(`<span class="dim">%s</span>`, nowhere(r))
 		return
@@ -284,7 +284,7 @@ func placeWord(s sessions.OutboxState) string {
 }
 
 // nowhere says why the output of a run went to no place.
-func nowhere(r jobs.RunView) string {
+func nowhere(r view.Run) string {
 	switch {
 	case !r.Retry.IsZero():
 		return "it is tried again"
@@ -301,7 +301,7 @@ func nowhere(r jobs.RunView) string {
 }
 
 // renderJob is the page of one job.
-func (p *Pages) renderJob(j jobs.JobView, runs []jobs.RunView) *document {
+func (p *Pages) renderJob(j view.Job, runs []view.Run) *document {
 	d := p.document(p.o.Redact(j.Name))
 	d.f(`<h1>%s <span class="%s">%s</span></h1>`, d.clean(j.Name), stateClass(j.State), j.State)
 	if all := wrong(j); len(all) > 0 {
@@ -332,16 +332,16 @@ func (p *Pages) renderJob(j jobs.JobView, runs []jobs.RunView) *document {
 }
 
 // acts are the buttons.
-func (d *document) acts(j jobs.JobView) {
+func (d *document) acts(j view.Job) {
 	d.f(`<div class="acts">`)
 	button := func(act, label string) {
 		d.f(`<form method="post" action="%s/%s/%s"><button>%s</button></form>`, Path, string(j.ID), act, label)
 	}
-	if j.State != jobs.StateBroken && j.State != jobs.StateRunning {
+	if j.State != view.StateBroken && j.State != view.StateRunning {
 		button("run", "Run now")
 	}
 	switch {
-	case j.State == jobs.StatePaused:
+	case j.State == view.StatePaused:
 		button("resume", "Resume")
 	case len(j.Next) > 0:
 		button("pause", "Pause")
@@ -357,7 +357,7 @@ func (d *document) acts(j jobs.JobView) {
 }
 
 // facts are what the job is.
-func (d *document) facts(j jobs.JobView) {
+func (d *document) facts(j view.Job) {
 	d.f("<dl>")
 	fact := func(name, value string) {
 		if value != "" {
@@ -400,7 +400,7 @@ func (d *document) facts(j jobs.JobView) {
 }
 
 // run is a run in the history of a job.
-func (d *document) run(j jobs.JobView, r jobs.RunView) {
+func (d *document) run(j view.Job, r view.Run) {
 	d.f("<tr><td>")
 	d.at(r.Slot)
 	if r.Slots > 1 {

@@ -1,0 +1,312 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"herald/cron"
+	"herald/gateway/config"
+	"herald/gateway/jobs"
+	"herald/gateway/jobs/brief"
+	"herald/gateway/jobs/desk"
+	"herald/gateway/jobs/page"
+	"herald/gateway/jobs/provision"
+	"herald/gateway/jobs/view"
+	"herald/gateway/turn"
+	"herald/gateway/workspace"
+	"herald/locales"
+	"herald/platforms"
+	"herald/platforms/fetch"
+	"herald/platforms/format"
+	"herald/platforms/web"
+	"herald/sessions"
+)
+
+// scheduled are the parts of the scheduled jobs, in the order in which they are made: each knows only those above it.
+type scheduled struct {
+	scripts  *jobs.Scripts
+	sources  *jobs.Sources
+	requests *cron.Requests
+	book     *cron.Book
+	views    view.Reader
+	desk     *desk.Desk
+	briefs   *brief.Writer
+	ends     *jobs.Ends
+	jobs     *jobs.Jobs
+}
+
+// openJobs makes what reads and changes jobs. It needs the store alone; Check is asked only once the daemon is whole.
+func (g *Gateway) openJobs() {
+	p, s := g.opt.Paths, &g.scheduled
+	s.scripts = jobs.NewScripts(jobs.ScriptOptions{Dir: filepath.Join(p.Home, jobs.ScriptsDir), Timeout: func() time.Duration { return g.cfg().Cron.ScriptTimeout },
+		Deny: workspace.SecretNames(os.Environ()), Passthrough: g.cfg().Terminal.EnvPassthrough, Redact: g.opt.Redactor.String})
+	s.sources = &jobs.Sources{Store: g.store, Home: p.Home, SkillsDir: p.Skills, Scripts: s.scripts, Log: g.log}
+	s.requests = cron.NewRequests()
+	s.book = cron.NewBook(cron.BookOptions{Store: g.store, Zone: g.zone, Check: g.checkTask, Changed: s.requests.Poke, Now: g.now})
+	s.views = view.Reader{Store: g.store, Zone: g.zone, Now: g.now}
+	s.desk = desk.New(desk.Options{Store: g.store, Book: s.book, Runner: s.requests, Views: s.views, Printer: g.texts.catalogs.Printer("en"),
+		KeyOptions: g.keyOptions, Named: g.isNamed})
+}
+
+// openBriefs makes what ends runs and brings their output to its places: it needs the accounts.
+func (g *Gateway) openBriefs() {
+	s, account := &g.scheduled, platforms.AccountID(cmp.Or(g.opt.Profile, config.DefaultProfile))
+	s.briefs = brief.New(brief.Options{
+		Store: g.store, Account: account, KeyOptions: g.keyOptions, Describe: g.describe, Places: jobPlaces{g}, Config: g.briefConfig, Zone: g.zone,
+		Printer: g.texts.printer, Metrics: g.metrics,
+		Render: func(at platforms.Address, markdown string) []platforms.Text {
+			return format.Render(markdown, g.traits(at).Text)
+		},
+		Attach: g.attach, Strip: turn.StripMedia, Redact: g.opt.Redactor.String, Log: g.log, Now: g.now,
+	})
+	s.ends = jobs.NewEnds(jobs.EndOptions{Store: g.store, Briefs: s.briefs, Account: account, Key: g.runKey, Config: g.jobsConfig, Requests: s.requests,
+		Metrics: g.metrics, Redact: g.opt.Redactor.String, Home: g.opt.Paths.Home, Log: g.log, Now: g.now})
+}
+
+// startJobs makes what begins runs: it needs the router and the outbox. Nothing runs before runJobs.
+func (g *Gateway) startJobs() {
+	s, places := &g.scheduled, jobPlaces{g}
+	folder := provision.New(provision.Options{Home: g.opt.Paths.Home, Book: s.book, Platforms: places.Platforms, Redact: g.opt.Redactor.String, Log: g.log, Now: g.now})
+	s.jobs = jobs.New(jobs.Options{
+		Ends: s.ends, Folder: folder, Router: g.router, Outbox: g.worker, Places: places, Sources: s.sources, Scripts: s.scripts,
+		Watcher: &jobs.Watcher{Fetch: func() fetch.Options { return g.downloads("") }, Scripts: s.scripts, Redact: g.opt.Redactor.String},
+		Zone:    g.zone, Ready: g.ready, Check: g.checkTask, Log: g.log,
+	})
+}
+
+func (g *Gateway) runJobs(ctx context.Context) {
+	defer g.wg.Done()
+	if err := g.scheduled.jobs.Run(ctx); err != nil {
+		g.log.Error().Err(err).Msg("cron: the scheduler has ended; no job runs until the next start")
+	}
+}
+
+// isNamed reports whether the person of a conversation is an admin by name.
+func (g *Gateway) isNamed(o sessions.Origin) bool {
+	return g.decide(platforms.Event{Address: o.Address, ChatType: o.ChatType, Scope: o.Scope, ParentChat: o.ParentChat,
+		Sender: platforms.User{ID: o.User, Alt: o.UserAlt, Name: o.UserName}, Message: &platforms.Message{}}).Named
+}
+
+// runKey is the session key of a run's address.
+func (g *Gateway) runKey(at platforms.Address) sessions.Key {
+	return sessions.KeyFor(sessions.KeySource{Profile: g.opt.Profile, Platform: at.Platform, ChatType: platforms.DM, Chat: at.Chat, Thread: at.Thread}, g.keyOptions())
+}
+
+// zone is whose clock schedules are read on.
+func (g *Gateway) zone() *time.Location { return ZoneOf(g.cfg()) }
+
+// ZoneOf is the zone in which a configuration has schedules read.
+func ZoneOf(cfg *config.Config) *time.Location {
+	if cfg.Timezone != "" {
+		if zone, err := time.LoadLocation(cfg.Timezone); err == nil {
+			return zone
+		}
+	}
+	return time.Local
+}
+
+func (g *Gateway) jobsConfig() jobs.Config {
+	c := g.cfg().Cron
+	return jobs.Config{Preflight: c.Preflight, CatchUp: c.CatchUp, Retry: c.Retry, MaxParallel: c.MaxParallel, Nudge: c.Nudge, Keep: c.Keep}
+}
+
+func (g *Gateway) briefConfig() brief.Config {
+	c := g.cfg().Cron
+	return brief.Config{Mirror: c.Mirror, Wrap: c.Wrap, Quiet: !c.Delivery.Notify, Nudge: c.Nudge,
+		InChannel: func(name platforms.Name) bool { return g.platform(name).CronSurface == "in_channel" }}
+}
+
+// describe asks a platform what events from a place carry.
+func (g *Gateway) describe(ctx context.Context, at platforms.Address) (platforms.Room, error) {
+	adapter, ok := g.accounts.Adapter(at.AccountOf())
+	if !ok {
+		return platforms.Room{}, fmt.Errorf("no adapter serves %s", at.AccountOf())
+	}
+	describer, ok := adapter.(platforms.Describer)
+	if !ok {
+		return platforms.Room{}, fmt.Errorf("%s describes no places", at.Platform)
+	}
+	return describer.Describe(ctx, at)
+}
+
+// traits are those of the adapter of a place; plain text where there is none.
+func (g *Gateway) traits(at platforms.Address) platforms.Traits {
+	if adapter, ok := g.accounts.Adapter(at.AccountOf()); ok {
+		return adapter.Traits()
+	}
+	return platforms.Traits{Text: platforms.TextTraits{Dialect: platforms.Plain}}
+}
+
+// attach takes the files out of what a run has written for a place.
+func (g *Gateway) attach(ctx context.Context, of sessions.Key, text string, at platforms.Address) (rest string, files []platforms.Attachment, refused map[string]string) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	rest, files, list := g.chatSettings().Media.Attach(ctx, of, turn.Clean(text), at.Platform, g.traits(at), g.now())
+	for _, r := range list {
+		if refused == nil {
+			refused = map[string]string{}
+		}
+		refused[r.Name] = r.Reason
+	}
+	return rest, files, refused
+}
+
+// ready reports what keeps a job from running at all: its model can't be opened, or what it names is gone.
+func (g *Gateway) ready(ctx context.Context, t cron.Task) error {
+	if !t.NoAgent {
+		if err := g.models.Usable(cmp.Or(t.Model, g.cfg().Cron.Model)); err != nil {
+			return fmt.Errorf("its model: %w", err)
+		}
+	}
+	return g.scheduled.sources.Check(ctx, t)
+}
+
+// checkTask reports what a job names that is not there.
+func (g *Gateway) checkTask(ctx context.Context, t cron.Task) error {
+	if t.Model != "" {
+		if err := g.models.Usable(t.Model); err != nil {
+			return &cron.TaskError{Field: "model", Value: t.Model, Reason: err.Error()}
+		}
+	}
+	known := g.catalog.registry.Toolsets()
+	for _, name := range t.Toolsets {
+		if !slices.Contains(known, name) {
+			return &cron.TaskError{Field: "enabled_toolsets", Value: name, Reason: fmt.Sprintf("there is no such toolset; known: %v", known)}
+		}
+	}
+	return g.scheduled.sources.Check(ctx, t)
+}
+
+// task returns what the job of a run's address does; ok is false elsewhere.
+func (g *Gateway) task(at platforms.Address) (t cron.Task, ok bool) {
+	t, ok, err := jobs.TaskAt(context.Background(), g.store, at)
+	if err != nil {
+		g.log.Error().Err(err).Str("job", string(at.Chat)).Msg("cron: what a job does can't be read")
+	}
+	return t, ok
+}
+
+// jobPlaces finds the targets of jobs.
+type jobPlaces struct{ g *Gateway }
+
+// Platforms implements cron.Places.
+func (p jobPlaces) Platforms() []platforms.Name {
+	var out []platforms.Name
+	for _, a := range p.g.accounts.names() {
+		if !slices.Contains(out, a.Platform) {
+			out = append(out, a.Platform)
+		}
+	}
+	return out
+}
+
+// Home implements cron.Places.
+func (p jobPlaces) Home(ctx context.Context, name platforms.Name) (platforms.Address, bool, error) {
+	if _, ok, err := p.g.home(ctx, name); err != nil || !ok {
+		return platforms.Address{}, false, err
+	}
+	at, err := p.g.target(ctx, string(name))
+	return at, true, err
+}
+
+// Find implements cron.Places.
+func (p jobPlaces) Find(ctx context.Context, target string) (platforms.Address, error) {
+	return p.g.target(ctx, target)
+}
+
+// cronVerb does what the command line asks of jobs; it may see and change all of them.
+func (g *Gateway) cronVerb(ctx context.Context, raw json.RawMessage) (any, error) {
+	var a desk.Args
+	if err := decodeArgs(raw, &a); err != nil {
+		return nil, err
+	}
+	return g.scheduled.desk.Clerk(g.scheduled.jobs).Do(ctx, a)
+}
+
+// mountJobs serves the scheduled jobs behind the door of the browser chat: who is let in there is the owner, who sees
+// every job.
+func (g *Gateway) mountJobs() {
+	for _, name := range g.accounts.names() {
+		adapter, _ := g.accounts.Adapter(name)
+		door, ok := adapter.(*web.Adapter)
+		if !ok {
+			continue
+		}
+		english := g.texts.catalogs.Printer("en")
+		pages := page.New(page.Options{
+			Views: g.scheduled.views, Acts: g.scheduled.desk.All(), Status: g.scheduled.jobs.Status,
+			Words:    func(s cron.Schedule) string { return view.ScheduleWords(english, s, g.zone()) },
+			Markdown: web.RenderMarkdown, Redact: g.opt.Redactor.String, Home: g.opt.Paths.Home, Static: door.Static(),
+			Title: cmp.Or(g.cfg().Platforms.Web.Title, web.DefaultName), Log: g.log,
+		})
+		for pattern, handler := range pages.Routes() {
+			g.mux.Handle(pattern, door.Behind(handler))
+		}
+	}
+}
+
+// ManageJobs does what the command line asks of the jobs in a home that no daemon serves.
+func ManageJobs(ctx context.Context, store sessions.Store, cfg *config.Config, paths config.Paths, a desk.Args) (desk.Reply, error) {
+	catalogs, err := locales.New(locales.Options{})
+	if err != nil {
+		return desk.Reply{}, err
+	}
+	zone := func() *time.Location { return ZoneOf(cfg) }
+	scripts := jobs.NewScripts(jobs.ScriptOptions{Dir: filepath.Join(paths.Home, jobs.ScriptsDir)})
+	sources := &jobs.Sources{Store: store, Home: paths.Home, SkillsDir: paths.Skills, Scripts: scripts, Log: zerolog.Nop()}
+	views := view.Reader{Store: store, Zone: zone, Now: time.Now}
+	all := desk.New(desk.Options{Store: store, Book: cron.NewBook(cron.BookOptions{Store: store, Zone: zone, Check: sources.Check}), Views: views, Printer: catalogs.Printer("en")})
+	return all.Clerk(desk.NoDaemon{Views: views, Check: sources.Check, Failing: cfg.Cron.Nudge}).Do(ctx, a)
+}
+
+// countFor is how long a count of the jobs is used again: a scrape asks for several at once.
+const countFor = 5 * time.Second
+
+// countJobs adds the metrics that are read at each scrape.
+func (g *Gateway) countJobs() {
+	var mu sync.Mutex
+	var at time.Time
+	var counts view.Counts
+	count := func() (view.Counts, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(at) < countFor {
+			return counts, nil
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		c, err := g.scheduled.views.Counts(ctx)
+		if err == nil {
+			counts, at = c, time.Now()
+		}
+		return c, err
+	}
+	g.metrics.Gauges("cron_jobs", "Scheduled jobs, by what they are doing.", "state", func() map[string]float64 {
+		c, err := count()
+		if err != nil {
+			return nil
+		}
+		out := map[string]float64{}
+		for _, state := range view.States {
+			out[string(state)] = float64(c.Jobs[state])
+		}
+		return out
+	})
+	g.metrics.Gauge("cron_jobs_overdue", "Scheduled jobs whose run should have begun.", func() float64 {
+		c, err := count()
+		if err != nil {
+			return math.NaN()
+		}
+		return float64(c.Overdue)
+	})
+}
