@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/gateway/config"
+	"herald/platforms/all"
 	"herald/tools/terminal"
 )
 
@@ -17,7 +18,7 @@ var update = flag.Bool("update", false, "write generated documents anew")
 // docs/configuration.md is made from the settings themselves, so that it can't say anything else.
 func TestDocs_ConfigurationIsCurrent(t *testing.T) {
 	const path = "../docs/configuration.md"
-	want := string(config.Reference())
+	want := string(config.Reference(all.Kinds()...))
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
 	}

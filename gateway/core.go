@@ -19,7 +19,6 @@ import (
 	"herald/locales"
 	"herald/platforms"
 	"herald/platforms/format"
-	"herald/platforms/web"
 	"herald/sessions"
 	"herald/sessions/lock"
 )
@@ -41,14 +40,9 @@ func (g *Gateway) buildAccounts() error {
 		dir = filepath.Join(state, "herald", "gateway-locks")
 	}
 	g.accounts = newAccounts(g.log, dir, lock.Info{Home: g.opt.Paths.Home, Profile: g.opt.Profile})
-	if cfg.Platforms.Web.On() {
-		adapter, err := g.newWeb(cfg)
-		if err != nil {
-			return err // an open door without a lock is refused, not skipped (P13)
-		}
-		g.accounts.add(&account{adapter: adapter})
+	if err := g.addAccounts(""); err != nil {
+		return err
 	}
-	g.addAccounts("")
 	if g.opt.Adapters != nil {
 		for _, adapter := range g.opt.Adapters(g.accounts) {
 			g.accounts.add(&account{adapter: adapter})
@@ -68,15 +62,6 @@ func (g *Gateway) setCommands() {
 	})
 }
 
-func (g *Gateway) newWeb(cfg *config.Config) (platforms.Adapter, error) {
-	return web.New(web.Options{
-		Log: g.store.ChatLog(), MediaDir: filepath.Join(g.opt.Paths.Media, "web"), Listen: g.listener.Addr().String(),
-		Password: cfg.HTTP.Password.Reveal(), Token: cfg.HTTP.Token.Reveal(), MaxUpload: int64(cfg.Gateway.MaxInboundMedia),
-		MaxText: int64(cfg.Gateway.MaxMessage), Name: cfg.Platforms.Web.Title, Version: g.opt.Version, Logger: g.log, Now: g.now,
-		Hosts: publicHosts(cfg.HTTP.PublicURL),
-	})
-}
-
 // policyOf maps the configuration to who may talk.
 func policyOf(cfg *config.Config) access.Policy {
 	p := access.Policy{AllowedUsers: cfg.AllowedUsers, AllowAllUsers: cfg.AllowAllUsers, UnauthorizedDM: cfg.UnauthorizedDM,
@@ -86,10 +71,10 @@ func policyOf(cfg *config.Config) access.Policy {
 			continue
 		}
 		pp := platformPolicy(b.Shared())
-		if guests, ok := b.Block.(config.Guests); ok {
-			pp.GuestMode = guests.Guests()
+		if own, ok := b.Settings.(platforms.Guests); ok {
+			pp.GuestMode = own.Guests()
 		}
-		p.Platforms[platforms.Name(b.Name)] = pp
+		p.Platforms[b.Name()] = pp
 	}
 	return p
 }
@@ -105,21 +90,7 @@ func platformPolicy(p config.Platform) access.PlatformPolicy {
 
 // platform returns the shared settings of a platform.
 func (g *Gateway) platform(name platforms.Name) config.Platform {
-	for _, b := range g.cfg().Platforms.Blocks() {
-		if b.Name == string(name) {
-			return b.Shared()
-		}
-	}
-	return config.Default().Platforms.Web.Platform
-}
-
-// reacts reports whether messages of a platform get emoji. Telegram allows a bot few, and Teams lets bots react in a
-// preview only, so there it is asked for.
-func (g *Gateway) reacts(name platforms.Name) bool {
-	if on := g.platform(name).Reactions; on != nil {
-		return *on
-	}
-	return name != "telegram" && name != "teams"
+	return g.cfg().Platforms.Shared(name)
 }
 
 // admission decides who may talk, for the router.
@@ -225,7 +196,7 @@ func (g *Gateway) display(at platforms.Address, o sessions.Options) turn.Display
 	cfg, d, p := g.cfg(), g.shown(at), g.platform(at.Platform)
 	out := turn.Display{
 		Streaming: d.Streaming, EditInterval: cfg.Streaming.EditInterval, EditThreshold: cfg.Streaming.Buffer, Cursor: cfg.Streaming.Cursor,
-		Typing: p.Typing, Reactions: g.reacts(at.Platform), Live: d.LiveStatus, LiveText: p.TypingStatus, Progress: d.ToolProgress, PreviewLength: d.PreviewLength, Cleanup: d.Cleanup, Interim: d.Interim,
+		Typing: p.Typing, Reactions: cfg.Platforms.Reacts(at.Platform), Live: d.LiveStatus, LiveText: p.TypingStatus, Progress: d.ToolProgress, PreviewLength: d.PreviewLength, Cleanup: d.Cleanup, Interim: d.Interim,
 		ReplyTo: p.ReplyTo, Reasoning: d.ShowReasoning, ReasoningForm: d.ReasoningStyle, Separate: d.ToolGrouping == "separate",
 		Memory: d.MemoryNotices,
 	}

@@ -314,7 +314,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.log.Info().Str("version", g.opt.Version).Str("home", g.opt.Paths.Home).Str("model", g.models.Current("").String()).
 		Str("because", g.models.Reason()).Dur("took", g.now().Sub(g.started)).Msg("Herald is running")
 	g.metrics.SetReady(true)
-	if g.cfg().Platforms.Web.On() {
+	if g.cfg().Platforms.DoorOpen() {
 		g.accounts.awaitDoor(time.Second)
 		g.log.Info().Str("url", g.URL()).Msg("the browser chat is at " + g.URL())
 	}

@@ -17,6 +17,7 @@ import (
 	"herald/gateway/config"
 	"herald/gateway/model/modeltest"
 	"herald/platforms"
+	"herald/platforms/all"
 	"herald/platforms/platformtest/telegramtest"
 	"herald/sessions/sqlite"
 	"herald/tools/redact"
@@ -105,7 +106,7 @@ func start(t *testing.T, script *modeltest.Script, tune ...func(*house)) *house 
 }
 
 func (h *house) open() (*gateway.Gateway, error) {
-	src := config.Source{Home: h.home, Environ: h.env, Flags: h.set, UserHome: h.home}
+	src := config.Source{Kinds: all.Kinds(), Home: h.home, Environ: h.env, Flags: h.set, UserHome: h.home}
 	cfg, report, err := config.Load(src)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,6 @@ import (
 	"herald/platforms"
 	"herald/platforms/fetch"
 	"herald/platforms/format"
-	"herald/platforms/web"
 	"herald/sessions"
 )
 
@@ -49,7 +48,7 @@ type scheduled struct {
 func (g *Gateway) openJobs() {
 	p, s := g.opt.Paths, &g.scheduled
 	s.scripts = jobs.NewScripts(jobs.ScriptOptions{Dir: filepath.Join(p.Home, jobs.ScriptsDir), Timeout: func() time.Duration { return g.cfg().Cron.ScriptTimeout },
-		Deny: workspace.SecretNames(os.Environ()), Passthrough: g.cfg().Terminal.EnvPassthrough, Redact: g.opt.Redactor.String})
+		Deny: workspace.SecretNames(g.cfg(), os.Environ()), Passthrough: g.cfg().Terminal.EnvPassthrough, Redact: g.opt.Redactor.String})
 	s.sources = &jobs.Sources{Store: g.store, Home: p.Home, SkillsDir: p.Skills, Scripts: s.scripts, Log: g.log}
 	s.requests = cron.NewRequests()
 	s.book = cron.NewBook(cron.BookOptions{Store: g.store, Zone: g.zone, Check: g.checkTask, Changed: s.requests.Poke, Now: g.now})
@@ -236,18 +235,13 @@ func (g *Gateway) cronVerb(ctx context.Context, raw json.RawMessage) (any, error
 // mountJobs serves the scheduled jobs behind the door of the browser chat: who is let in there is the owner, who sees
 // every job.
 func (g *Gateway) mountJobs() {
-	for _, name := range g.accounts.names() {
-		adapter, _ := g.accounts.Adapter(name)
-		door, ok := adapter.(*web.Adapter)
-		if !ok {
-			continue
-		}
+	for _, door := range g.doors() {
 		english := g.texts.catalogs.Printer("en")
 		pages := page.New(page.Options{
 			Views: g.scheduled.views, Acts: g.scheduled.desk.All(), Status: g.scheduled.jobs.Status,
 			Words:    func(s cron.Schedule) string { return view.ScheduleWords(english, s, g.zone()) },
-			Markdown: web.RenderMarkdown, Redact: g.opt.Redactor.String, Home: g.opt.Paths.Home, Static: door.Static(),
-			Title: cmp.Or(g.cfg().Platforms.Web.Title, web.DefaultName), Log: g.log,
+			Markdown: door.Markdown, Redact: g.opt.Redactor.String, Home: g.opt.Paths.Home, Static: door.Static(),
+			Title: door.Title(), Log: g.log,
 		})
 		for pattern, handler := range pages.Routes() {
 			g.mux.Handle(pattern, door.Behind(handler))

@@ -76,7 +76,7 @@ func (g *Gateway) writable() error {
 func (g *Gateway) mount() error {
 	g.mux = http.NewServeMux()
 	g.accounts.mount(g.mux)
-	g.mountSignalLink()
+	g.mountPages()
 	g.mountJobs()
 	g.mux.Handle("GET /healthz", admin.HealthHandler())
 	g.mux.Handle("GET /readyz", admin.ReadyHandler(g.health, g.known))

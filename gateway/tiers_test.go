@@ -7,6 +7,7 @@ import (
 
 	"herald/gateway/config"
 	"herald/platforms"
+	"herald/platforms/all"
 	"herald/platforms/discord"
 	"herald/platforms/signal"
 	"herald/platforms/slack"
@@ -67,8 +68,8 @@ func TestDisplay_QuietTiersByPlatform(t *testing.T) {
 		})
 	}
 	names := map[string]bool{}
-	for _, b := range config.Default().Platforms.Blocks() {
-		names[b.Name] = true
+	for _, b := range config.Default(all.Kinds()...).Platforms.Blocks() {
+		names[string(b.Name())] = true
 	}
 	delete(names, "web") // made by the daemon alone; its tier stands in TestDisplayFor
 	for name := range adapters {

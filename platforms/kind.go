@@ -147,7 +147,8 @@ type Pager interface {
 
 // Desk is what Herald gives the pages of a platform.
 type Desk struct {
-	Host
+	// Host returns what an adapter that is made now would get.
+	Host func() Host
 	// Go runs fn beside the caller. Its context ends with Herald, which waits until fn has returned.
 	Go func(fn func(context.Context))
 	// Adapter returns the adapter that has an account now.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/gateway/config"
+	"herald/platforms/all"
 )
 
 func configCmd(g *globals) *cobra.Command {
@@ -65,7 +66,7 @@ func configCmd(g *globals) *cobra.Command {
 		Use: "schema", Short: "Print a JSON Schema of config.yaml for editors", Args: cobra.NoArgs,
 		Example: "  herald config schema > ~/.herald/config.schema.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write(config.Schema())
+			_, err := cmd.OutOrStdout().Write(config.Schema(all.Kinds()...))
 			return err
 		},
 	}

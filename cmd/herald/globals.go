@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"herald/gateway/config"
+	"herald/platforms/all"
 	"herald/sessions/sqlite"
 )
 
@@ -69,7 +70,7 @@ func (g *globals) source(p config.Paths) (config.Source, error) {
 		}
 		flags[strings.TrimSpace(key)] = value
 	}
-	return config.Source{Home: p.Home, File: os.Getenv("HERALD_CONFIG"), Environ: os.Environ(), Flags: flags}, nil
+	return config.Source{Kinds: all.Kinds(), Home: p.Home, File: os.Getenv("HERALD_CONFIG"), Environ: os.Environ(), Flags: flags}, nil
 }
 
 // withStore runs fn on the database of a home that no daemon serves.

@@ -130,7 +130,8 @@ func (g *globals) signalURL() (string, error) {
 	if err != nil {
 		return "", coded{err, exitConfig}
 	}
-	return cfg.Platforms.Signal.HTTPURL, nil
+	b, _ := cfg.Platforms.Block(signal.Platform)
+	return b.Settings.(*signal.Settings).HTTPURL, nil
 }
 
 // envFile names the file for environment variables.

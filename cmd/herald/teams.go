@@ -82,5 +82,6 @@ func (g *globals) teamsClientID() (string, error) {
 		return "", err
 	}
 	cfg, _, _ := config.Load(source)
-	return cfg.Platforms.Teams.ClientID, nil
+	b, _ := cfg.Platforms.Block(teams.Platform)
+	return b.Settings.(*teams.Settings).ClientID, nil
 }

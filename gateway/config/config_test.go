@@ -20,6 +20,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"herald/platforms"
+	"herald/platforms/all"
+	"herald/platforms/telegram"
+	"herald/platforms/web"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -39,7 +42,7 @@ func golden(t *testing.T, name string, got []byte) {
 // Every key has a place, a meaning, and bounds that its default keeps.
 func TestTags(t *testing.T) {
 	env := map[string]string{}
-	all := keys()
+	all := keys(all.Kinds())
 	for _, k := range all.Keys() {
 		require.Regexp(t, `^[a-z][a-z0-9_]*$`, k.Name, k.Path)
 		require.NotEmpty(t, k.Doc, k.Path)
@@ -80,7 +83,7 @@ func TestTags(t *testing.T) {
 }
 
 func TestShow_Golden(t *testing.T) {
-	c, r, err := Load(Source{
+	c, r, err := Load(Source{Kinds: all.Kinds(),
 		Home:    home(t, "model: gpt\ndisplay:\n  platforms: {telegram: {tool_progress: new}}\nplatforms:\n  telegram:\n    allow_from: [1, '*']\n    channel_prompts: {\"-100\": be brief}\n", "TELEGRAM_BOT_TOKEN=1:hunter2\n"),
 		Environ: []string{"OPENAI_API_KEY=sk-hunter2", "HERALD_MODEL_FALLBACKS=[{provider: openai, name: x}]", "HERALD_TELEGRAM_RATE_LIMIT=off"},
 		Flags:   map[string]string{"http.listen": "127.0.0.1:0"},
@@ -94,18 +97,18 @@ func TestShow_Golden(t *testing.T) {
 
 // What Show prints loads again and gives the same configuration, secrets aside.
 func TestShow_LoadsAgain(t *testing.T) {
-	before, _, err := Load(Source{Environ: []string{"HERALD_TELEGRAM_ALLOW_FROM=1,@x", "HERALD_STREAMING_CURSOR= █", "HERALD_DISPLAY_STREAMING=no",
+	before, _, err := Load(Source{Kinds: all.Kinds(), Environ: []string{"HERALD_TELEGRAM_ALLOW_FROM=1,@x", "HERALD_STREAMING_CURSOR= █", "HERALD_DISPLAY_STREAMING=no",
 		"HERALD_TELEGRAM_RATE_LIMIT=2.5", "HERALD_GATEWAY_MAX_INBOUND_MEDIA_BYTES=10MB", "HERALD_MODEL_FALLBACKS=[{provider: demo, name: \"no\"}]",
 		"HERALD_DISPLAY_PLATFORMS_SLACK_LIVE_STATUS=off", "HERALD_AGENT_INSTRUCTIONS=a: b\nc"}})
 	require.NoError(t, err)
-	after, r, err := Load(Source{Home: home(t, string(Show(before, nil)), "")})
+	after, r, err := Load(Source{Kinds: all.Kinds(), Home: home(t, string(Show(before, nil)), "")})
 	require.NoError(t, err)
 	require.Empty(t, r.Warnings)
 	require.Empty(t, Diff(before, after))
 }
 
 func TestSchema(t *testing.T) {
-	raw := Schema()
+	raw := Schema(all.Kinds()...)
 	golden(t, "schema.json", raw)
 	var s jsonschema.Schema
 	require.NoError(t, json.Unmarshal(raw, &s))
@@ -130,9 +133,9 @@ func TestSchema(t *testing.T) {
 }
 
 func TestReference_Golden(t *testing.T) {
-	page := Reference()
+	page := Reference(all.Kinds()...)
 	golden(t, "reference.md", page)
-	for _, k := range keys().Keys() {
+	for _, k := range keys(all.Kinds()).Keys() {
 		if k.Leaf {
 			require.Contains(t, string(page), "| `"+k.Name+"` | "+strings.ReplaceAll(k.Doc, "|", "\\|"), k.Path)
 		}
@@ -141,7 +144,7 @@ func TestReference_Golden(t *testing.T) {
 
 func TestDiff(t *testing.T) {
 	load := func(env ...string) *Config {
-		c, _, err := Load(Source{Environ: env})
+		c, _, err := Load(Source{Kinds: all.Kinds(), Environ: env})
 		require.NoError(t, err)
 		return c
 	}
@@ -157,22 +160,22 @@ func TestDiff(t *testing.T) {
 		{Key: "log.level", Old: "info", New: "debug", Reload: ReloadLive},
 	}
 	require.Empty(t, cmp.Diff(want, got))
-	require.Empty(t, Diff(Default(), Default()))
+	require.Empty(t, Diff(Default(all.Kinds()...), Default(all.Kinds()...)))
 	require.Equal(t, `log.level: "info" to "debug" (live)`, got[6].String())
 }
 
 // A daemon obeys a changed file at once, but for what needs a restart.
 func TestInForce(t *testing.T) {
-	running, loaded := Default(), Default()
+	running, loaded := Default(all.Kinds()...), Default(all.Kinds()...)
 	loaded.HTTP.Listen, loaded.GroupSessionsPerUser, loaded.Terminal.Cwd = "127.0.0.1:1", false, "/elsewhere"
-	loaded.Display.BusyInputMode, loaded.Platforms.Telegram.Token, loaded.Platforms.Web.AllowedUsers = "queue", NewSecret("1:new"), []string{"1"}
+	loaded.Display.BusyInputMode, own[*telegram.Settings](loaded).Token, own[*web.Settings](loaded).AllowedUsers = "queue", NewSecret("1:new"), []string{"1"}
 	got := InForce(running, loaded)
 	require.Equal(t, running.HTTP, got.HTTP)
 	require.True(t, got.GroupSessionsPerUser)
 	require.Equal(t, "workspace", got.Terminal.Cwd)
 	require.Equal(t, "queue", got.Display.BusyInputMode)
-	require.Equal(t, "1:new", got.Platforms.Telegram.Token.Reveal())
-	require.Equal(t, []string{"1"}, got.Platforms.Web.AllowedUsers)
+	require.Equal(t, "1:new", own[*telegram.Settings](got).Token.Reveal())
+	require.Equal(t, []string{"1"}, own[*web.Settings](got).AllowedUsers)
 	require.Equal(t, "127.0.0.1:1", loaded.HTTP.Listen)
 	for _, c := range Diff(running, got) {
 		require.NotEqual(t, ReloadRestart, c.Reload, c.Key)
@@ -181,7 +184,7 @@ func TestInForce(t *testing.T) {
 
 // The table of spec gateway 1.11, and the order in which values win.
 func TestDisplayFor(t *testing.T) {
-	c := Default()
+	c := Default(all.Kinds()...)
 	for _, row := range []struct {
 		tier                                      platforms.Tier
 		progress                                  string
@@ -209,7 +212,7 @@ func TestDisplayFor(t *testing.T) {
 	require.False(t, c.DisplayFor("discord", platforms.TierHigh).MemoryNotices)
 
 	load := func(text string) *Config {
-		c, _, err := Load(Source{Home: home(t, text, "")})
+		c, _, err := Load(Source{Kinds: all.Kinds(), Home: home(t, text, "")})
 		require.NoError(t, err)
 		return c
 	}
@@ -294,7 +297,7 @@ func TestOpenHome_NoAccess(t *testing.T) {
 	}
 	dir := home(t, "log: {level: debug}", "")
 	require.NoError(t, os.Chmod(filepath.Join(dir, "config.yaml"), 0))
-	_, _, err := Load(Source{Home: dir})
+	_, _, err := Load(Source{Kinds: all.Kinds(), Home: dir})
 	require.ErrorContains(t, err, filepath.Join(dir, "config.yaml")+": cannot be read: permission denied")
 	require.ErrorContains(t, err, "has mode 0000 and belongs to user")
 }
@@ -320,18 +323,18 @@ func asNobody(t *testing.T) {
 }
 
 func TestWorkDir(t *testing.T) {
-	c, p := Default(), PathsFor("/h")
+	c, p := Default(all.Kinds()...), PathsFor("/h")
 	require.Equal(t, "/h/workspace", c.WorkDir(p))
 	c.Terminal.Cwd = "/abs"
 	require.Equal(t, "/abs", c.WorkDir(p))
 }
 
 func TestCheck(t *testing.T) {
-	text, ok := Check(Source{Home: home(t, "log: {level: loud}\nmodle: x", "")})
+	text, ok := Check(Source{Kinds: all.Kinds(), Home: home(t, "log: {level: loud}\nmodle: x", "")})
 	require.False(t, ok)
 	require.Contains(t, text, "error: log.level:")
 	require.Contains(t, text, "warning: modle: unknown key, ignored; did you mean model?")
-	text, ok = Check(Source{Home: t.TempDir()})
+	text, ok = Check(Source{Kinds: all.Kinds(), Home: t.TempDir()})
 	require.True(t, ok)
 	require.Equal(t, "The configuration is good.\n", text)
 }
@@ -346,12 +349,12 @@ type call struct {
 // watching starts a Watch that ends with the test.
 func watching(t *testing.T, dir string, opts WatchOptions) <-chan call {
 	t.Helper()
-	c, _, err := Load(Source{Home: dir})
+	c, _, err := Load(Source{Kinds: all.Kinds(), Home: dir})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	calls, done := make(chan call, 10), make(chan error)
 	go func() {
-		done <- Watch(ctx, Source{Home: dir}, c, opts, func(c *Config, r *Report, ch []Change) { calls <- call{c, r, ch} })
+		done <- Watch(ctx, Source{Kinds: all.Kinds(), Home: dir}, c, opts, func(c *Config, r *Report, ch []Change) { calls <- call{c, r, ch} })
 	}()
 	t.Cleanup(func() {
 		cancel()

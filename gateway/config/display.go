@@ -108,7 +108,7 @@ func (c *Config) DisplayFor(p platforms.Name, tier platforms.Tier) DisplaySettin
 		BusyAck:        first(d.BusyAck, own.BusyAck),
 		BusyAckDetail:  first(t.busyDetail, own.BusyAckDetail, d.BusyAckDetail),
 		BusySteerAck:   first(d.BusySteerAck, own.BusySteerAck),
-		MemoryNotices:  first(p != "discord", own.MemoryNotices, d.MemoryNotices),
+		MemoryNotices:  first(!c.Platforms.Rules().Of(p).NoMemoryNotices, own.MemoryNotices, d.MemoryNotices),
 		Streaming:      first(t.stream && c.Streaming.Enabled, own.Streaming, d.Streaming),
 		ShowReasoning:  first(d.ShowReasoning, own.ShowReasoning),
 		ReasoningStyle: first(d.ReasoningStyle, own.ReasoningStyle),

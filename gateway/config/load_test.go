@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/platforms"
+	"herald/platforms/all"
+	"herald/platforms/telegram"
+	"herald/platforms/web"
 )
 
 // home makes a home with a config.yaml and a .env; empty ones are left out.
@@ -27,18 +30,18 @@ func home(t testing.TB, yaml, env string) string {
 }
 
 func TestLoad_NothingSet(t *testing.T) {
-	c, r, err := Load(Source{Home: t.TempDir()})
+	c, r, err := Load(Source{Kinds: all.Kinds(), Home: t.TempDir()})
 	require.NoError(t, err)
 	require.Empty(t, r.Warnings)
-	require.Equal(t, Default(), c)
+	require.Equal(t, Default(all.Kinds()...), c)
 	require.Equal(t, "127.0.0.1:7878", c.HTTP.Listen)
 	require.Equal(t, 1800*time.Second, c.Agent.Timeout)
 	require.Equal(t, 800*time.Millisecond, c.Streaming.EditInterval)
 	require.Equal(t, " ▉", c.Streaming.Cursor)
-	require.Equal(t, Rate{On: true}, c.Platforms.Telegram.RateLimit)
+	require.Equal(t, Rate{On: true}, own[*telegram.Settings](c).RateLimit)
 	require.Equal(t, Bytes(128<<20), c.Gateway.MaxInboundMedia)
-	require.True(t, c.Platforms.Web.On())
-	require.False(t, c.Platforms.Telegram.On())
+	require.True(t, own[*web.Settings](c).On())
+	require.False(t, own[*telegram.Settings](c).On())
 	require.Equal(t, "default", r.Origin("http.listen").String())
 	require.Equal(t, "auto", c.Model.Provider)
 	require.Equal(t, "http://127.0.0.1:11434", c.Providers.Ollama.BaseURL)
@@ -46,13 +49,13 @@ func TestLoad_NothingSet(t *testing.T) {
 
 // The environment that the benchmark of the project sets.
 func TestLoad_BenchmarkEnvironment(t *testing.T) {
-	c, r, err := Load(Source{Home: t.TempDir(), Environ: []string{
+	c, r, err := Load(Source{Kinds: all.Kinds(), Home: t.TempDir(), Environ: []string{
 		"TELEGRAM_BOT_TOKEN=1234:abc", "HERALD_TELEGRAM_BASE_URL=http://127.0.0.1:9999/", "HERALD_TELEGRAM_ALLOW_FROM=*",
 		"HERALD_TELEGRAM_RATE_LIMIT=off", "OPENAI_API_KEY=sk-test", "OPENAI_BASE_URL=http://127.0.0.1:8888/v1", "HERALD_MODEL=fake", "HERALD_HOME=/x",
 	}})
 	require.NoError(t, err)
 	require.Empty(t, r.Warnings)
-	tg := c.Platforms.Telegram
+	tg := own[*telegram.Settings](c)
 	require.True(t, tg.On())
 	require.Equal(t, "1234:abc", tg.Token.Reveal())
 	require.Equal(t, "http://127.0.0.1:9999", tg.BaseURL)
@@ -65,7 +68,7 @@ func TestLoad_BenchmarkEnvironment(t *testing.T) {
 
 // Flag, environment, .env, config.yaml, default: each wins over the next.
 func TestLoad_Order(t *testing.T) {
-	src := Source{
+	src := Source{Kinds: all.Kinds(),
 		Home:    home(t, "http: {listen: 127.0.0.1:1}\nlog: {level: warn}\nmodel: from-file\nagent: {max_turns: 1}\n", "HERALD_LOG_LEVEL=error\nHERALD_MODEL=dotenv\nHERALD_AGENT_MAX_TURNS=2\n"),
 		Environ: []string{"HERALD_MODEL=env", "HERALD_AGENT_MAX_TURNS=3"},
 		Flags:   map[string]string{"agent.max_turns": "4"},
@@ -127,7 +130,7 @@ func TestLoad_Problems(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := home(t, c.yaml, "")
-			_, r, err := Load(Source{Home: dir, Environ: c.env})
+			_, r, err := Load(Source{Kinds: all.Kinds(), Home: dir, Environ: c.env})
 			require.Equal(t, len(c.errors) > 0, err != nil)
 			match := func(want []string, got []Problem) {
 				require.Len(t, got, len(want), "%v", got)
@@ -148,20 +151,20 @@ func TestLoad_Problems(t *testing.T) {
 }
 
 func TestLoad_Merge(t *testing.T) {
-	c, _, err := Load(Source{Home: home(t, "display:\n  platforms:\n    web: &base {tool_progress: new, streaming: false}\n    slack: {<<: *base, streaming: true}\n", "")})
+	c, _, err := Load(Source{Kinds: all.Kinds(), Home: home(t, "display:\n  platforms:\n    web: &base {tool_progress: new, streaming: false}\n    slack: {<<: *base, streaming: true}\n", "")})
 	require.NoError(t, err)
 	require.Equal(t, "new", *c.Display.Platforms["slack"].ToolProgress)
 	require.True(t, *c.Display.Platforms["slack"].Streaming, "a key of its own wins over a merged one")
 	require.False(t, *c.Display.Platforms["web"].Streaming)
 	for _, text := range []string{"log: {<<: 3}", "a: &a {x: 1}\nlog: {<<: *a, <<: *a}", "log: &l {<<: *l}", "? [a]\n: b"} {
-		_, _, err := Load(Source{Home: home(t, text, "")})
+		_, _, err := Load(Source{Kinds: all.Kinds(), Home: home(t, text, "")})
 		require.Error(t, err, text)
 	}
 }
 
 // A broken value leaves the others as they are set.
 func TestLoad_OthersStillLoad(t *testing.T) {
-	c, _, err := Load(Source{Home: home(t, "log: {level: loud, format: json}\nagent: {max_turns: 7}", "")})
+	c, _, err := Load(Source{Kinds: all.Kinds(), Home: home(t, "log: {level: loud, format: json}\nagent: {max_turns: 7}", "")})
 	require.Error(t, err)
 	require.Equal(t, "info", c.Log.Level)
 	require.Equal(t, "json", c.Log.Format)
@@ -169,7 +172,7 @@ func TestLoad_OthersStillLoad(t *testing.T) {
 }
 
 func TestLoad_Forms(t *testing.T) {
-	c, r, err := Load(Source{Home: home(t, `
+	c, r, err := Load(Source{Kinds: all.Kinds(), Home: home(t, `
 agent: {gateway_timeout: 90, session_stall_timeout: 2m, gateway_notify_interval: 0, max_turns: none, restart_drain_timeout: 1.5}
 gateway: {max_inbound_media_bytes: 10MB, max_message_bytes: 65536}
 sessions: {retention_days: 1d_is_not_a_number}
@@ -187,7 +190,7 @@ sessions: {retention_days: 1d_is_not_a_number}
 
 // The places where related configurations have the same keys.
 func TestLoad_OtherPlaces(t *testing.T) {
-	c, r, err := Load(Source{Home: home(t, `
+	c, r, err := Load(Source{Kinds: all.Kinds(), Home: home(t, `
 telegram: {allow_from: [42, "@anna"], home_channel: -1001234}
 gateway:
   group_sessions_per_user: false
@@ -198,20 +201,20 @@ platforms:
   telegram: {extra: {base_url: 127.0.0.1:8081, local_mode: yes}}
 `, "")})
 	require.NoError(t, err)
-	tg := c.Platforms.Telegram
+	tg := own[*telegram.Settings](c)
 	require.Equal(t, []string{"42", "@anna"}, tg.AllowFrom)
 	require.Equal(t, Home{Chat: "-1001234", Name: "Home"}, tg.HomeChannel)
 	require.Equal(t, "http://127.0.0.1:8081", tg.BaseURL)
 	require.True(t, tg.LocalMode)
 	require.False(t, c.GroupSessionsPerUser)
 	require.Equal(t, 8, c.MaxConcurrentSessions, "the key in its own place wins")
-	require.Equal(t, "Butler", c.Platforms.Web.Title)
+	require.Equal(t, "Butler", own[*web.Settings](c).Title)
 	require.Len(t, r.Warnings, 1)
 	require.Contains(t, r.Warnings[0].Error(), "gateway.max_concurrent_sessions: is not used, because max_concurrent_sessions is set in line 7")
 }
 
 func TestLoad_EnvironmentForms(t *testing.T) {
-	c, r, err := Load(Source{UserHome: "/home/u", Environ: []string{
+	c, r, err := Load(Source{Kinds: all.Kinds(), UserHome: "/home/u", Environ: []string{
 		"TELEGRAM_ALLOWED_USERS= 1, 2 ,2", "TELEGRAM_HOME_CHANNEL=5", "TELEGRAM_HOME_CHANNEL_THREAD_ID=7", "TELEGRAM_ALLOW_ALL_USERS=Yes",
 		`HERALD_TELEGRAM_MENTION_PATTERNS=["a,b", "c"]`, "HERALD_MODEL_FALLBACKS=[{provider: openai, name: x}]", "HERALD_TOOLS_PLATFORM_TOOLSETS={web: [a], slack: b}",
 		"HERALD_DISPLAY_PLATFORMS_TELEGRAM_TOOL_PROGRESS=off", "HERALD_LANGUAGE=Deutsch", "HERALD_ALLOWED_USERS=9", "HERALD_ALLOW_ALL_USERS=0",
@@ -220,7 +223,7 @@ func TestLoad_EnvironmentForms(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	require.Empty(t, r.Warnings)
-	tg := c.Platforms.Telegram
+	tg := own[*telegram.Settings](c)
 	require.Equal(t, []string{"1", "2"}, tg.AllowedUsers)
 	require.Equal(t, Home{Chat: "5", Thread: "7", Name: "Home"}, tg.HomeChannel)
 	require.True(t, tg.AllowAll)
@@ -235,41 +238,41 @@ func TestLoad_EnvironmentForms(t *testing.T) {
 	require.Equal(t, "debug", c.Log.Level)
 	require.Equal(t, "127.0.0.1:7878", c.HTTP.Listen, "an empty variable is not set")
 	require.Equal(t, "socks5://u:p@h:1080", tg.Proxy.Reveal())
-	require.Empty(t, c.Platforms.Web.AllowedUsers)
+	require.Empty(t, own[*web.Settings](c).AllowedUsers)
 }
 
 func TestLoad_Files(t *testing.T) {
 	dir := home(t, "", "OPENAI_API_KEY=sk-from-file\nbroken\n")
 	require.NoError(t, os.Chmod(filepath.Join(dir, ".env"), 0o640))
-	c, r, err := Load(Source{Home: dir})
+	c, r, err := Load(Source{Kinds: all.Kinds(), Home: dir})
 	require.ErrorContains(t, err, "others may read or change it (mode 0640), and it holds secrets; run: chmod 600 "+filepath.Join(dir, ".env"))
 	require.ErrorContains(t, err, "line 2: want NAME=value")
 	require.Len(t, r.Errors, 2)
 	require.Equal(t, "sk-from-file", c.Providers.OpenAI.APIKey.Reveal())
 
-	_, _, err = Load(Source{Home: dir, File: filepath.Join(dir, "other.yaml")})
+	_, _, err = Load(Source{Kinds: all.Kinds(), Home: dir, File: filepath.Join(dir, "other.yaml")})
 	require.ErrorContains(t, err, "other.yaml: there is no such file")
 
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "config.yaml"), 0o700))
-	_, _, err = Load(Source{Home: dir})
+	_, _, err = Load(Source{Kinds: all.Kinds(), Home: dir})
 	require.ErrorContains(t, err, "config.yaml: cannot be read")
 
-	_, _, err = Load(Source{Home: home(t, "#"+strings.Repeat("x", MaxFileBytes), "")})
+	_, _, err = Load(Source{Kinds: all.Kinds(), Home: home(t, "#"+strings.Repeat("x", MaxFileBytes), "")})
 	require.ErrorContains(t, err, "is larger than 1 MiB")
 }
 
 func TestLoad_Flags(t *testing.T) {
-	_, _, err := Load(Source{Flags: map[string]string{"http.listen": "nowhere", "no.such": "1", "http": "x"}})
+	_, _, err := Load(Source{Kinds: all.Kinds(), Flags: map[string]string{"http.listen": "nowhere", "no.such": "1", "http": "x"}})
 	require.ErrorContains(t, err, `http.listen: "nowhere" is no good: want host:port such as 127.0.0.1:7878 (flag --http.listen)`)
 	require.ErrorContains(t, err, "no.such: there is no such key")
 	require.ErrorContains(t, err, "http: there is no such key")
 }
 
 func BenchmarkLoad(b *testing.B) {
-	dir := home(b, string(Show(Default(), nil)), "TELEGRAM_BOT_TOKEN=1:abcd\n")
+	dir := home(b, string(Show(Default(all.Kinds()...), nil)), "TELEGRAM_BOT_TOKEN=1:abcd\n")
 	env := os.Environ()
 	for b.Loop() {
-		if _, _, err := Load(Source{Home: dir, Environ: env}); err != nil {
+		if _, _, err := Load(Source{Kinds: all.Kinds(), Home: dir, Environ: env}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -278,8 +281,18 @@ func BenchmarkLoad(b *testing.B) {
 func BenchmarkLoad_NoFile(b *testing.B) {
 	env := append(os.Environ(), "TELEGRAM_BOT_TOKEN=1:abcd")
 	for b.Loop() {
-		if _, _, err := Load(Source{Home: "/nonexistent", Environ: env}); err != nil {
+		if _, _, err := Load(Source{Kinds: all.Kinds(), Home: "/nonexistent", Environ: env}); err != nil {
 			b.Fatal(err)
 		}
 	}
+}
+
+// own returns the settings of the platform that have this type.
+func own[T platforms.Settings](c *Config) T {
+	for _, b := range c.Platforms.Blocks() {
+		if s, ok := b.Settings.(T); ok {
+			return s
+		}
+	}
+	panic("no such platform")
 }

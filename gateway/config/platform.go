@@ -1,102 +1,142 @@
 package config
 
 import (
+	"reflect"
+	"slices"
 	"strings"
-	"time"
 
+	"herald/gateway/config/tree"
 	"herald/platforms"
 )
 
-// knownPlatforms are the names that may stand below display.platforms and the like.
-var knownPlatforms = [...]string{"web", "telegram", "slack", "signal", "teams", "discord", "webhook", "api_server"}
-
-// Platforms holds one block per platform.
+// Platforms holds one block for each kind of platform that Load was given.
 type Platforms struct {
-	Web      Web      `yaml:"web" doc:"the browser chat" reload:"restart"`
-	Telegram Telegram `yaml:"telegram" name:"TELEGRAM" doc:"Telegram bots"`
-	Teams    Teams    `yaml:"teams" name:"TEAMS" doc:"Microsoft Teams bots"`
-	Slack    Slack    `yaml:"slack" name:"SLACK" doc:"a Slack app"`
-	Discord  Discord  `yaml:"discord" name:"DISCORD" doc:"a Discord bot"`
-	Signal   Signal   `yaml:"signal" name:"SIGNAL" doc:"a Signal account through signal-cli"`
+	// Parts are the platforms' own settings, in the order of kinds.
+	tree.Parts
+	kinds []platforms.Kind
 }
 
-// Block is the configuration of one platform.
-type Block interface {
-	// Shared returns what all platforms have.
-	Shared() Platform
-	// On reports whether the platform is to be started.
-	On() bool
-}
-
-// NamedBlock is a block with the platform's name.
-type NamedBlock struct {
-	Name string
-	Block
-}
-
-// Blocks returns the blocks of all platforms, each name once, in a fixed order.
-func (p Platforms) Blocks() []NamedBlock {
-	return []NamedBlock{
-		{"web", p.Web},
-		{"telegram", p.Telegram},
-		{"teams", p.Teams},
-		{"slack", p.Slack},
-		{"discord", p.Discord},
-		{"signal", p.Signal},
-	}
-}
-
-// Guests is a Block that answers people outside allowed_chats under conditions of its own.
-type Guests interface{ Guests() bool }
-
-// EnvPrefixes returns what the names of all platforms' environment variables begin with.
-func EnvPrefixes() []string {
-	var out []string
-	for _, name := range knownPlatforms {
-		out = append(out, strings.ToUpper(name)+"_")
-	}
-	return out
-}
-
-// The blocks of platforms are described in package platforms, where the platforms themselves can use them.
+// Names of types that are described in package platforms, where the platforms themselves can use them.
 type (
 	Platform = platforms.Common
 	Home     = platforms.HomeChannel
 )
 
-// Web is the browser chat. Its door is http.listen, http.password and http.token.
-type Web struct {
-	Platform
-	Title string `yaml:"title" default:"Herald" check:"text" doc:"the page's title"`
+// Block is the configuration of one platform.
+type Block struct {
+	Kind platforms.Kind
+	platforms.Settings
 }
 
-// On reports whether the browser chat is served: yes, unless it is switched off.
-func (w Web) On() bool { return w.Starts(true) }
+// Name returns the platform's name.
+func (b Block) Name() platforms.Name { return b.Kind.Name() }
 
-// Telegram is spec gateway 2.5.
-type Telegram struct {
-	Platform
-	Token          Secret        `yaml:"token" env:"TELEGRAM_BOT_TOKEN" doc:"the bot's token from @BotFather"`
-	BaseURL        string        `yaml:"base_url" check:"url" doc:"an own Bot API server; unset: https://api.telegram.org"`
-	BaseFileURL    string        `yaml:"base_file_url" check:"url" doc:"where that server hands out files; unset: base_url"`
-	LocalMode      bool          `yaml:"local_mode" default:"false" doc:"that server runs with --local: files are paths on this machine and may have 2 GB"`
-	LocalRoot      string        `yaml:"local_root" default:"/var/lib/telegram-bot-api" check:"abspath" doc:"with local_mode: the directory of that server's files; nothing outside it is read"`
-	Proxy          Secret        `yaml:"proxy" env:"TELEGRAM_PROXY" check:"proxy" doc:"HTTP or SOCKS5 proxy for this platform alone; a secret, because it may hold a password"`
-	WebhookURL     string        `yaml:"webhook_url" env:"TELEGRAM_WEBHOOK_URL" check:"url" doc:"public https address for updates; unset: long polling"`
-	WebhookSecret  Secret        `yaml:"webhook_secret" env:"TELEGRAM_WEBHOOK_SECRET" doc:"what Telegram must send along; mandatory with webhook_url"`
-	WebhookPort    int           `yaml:"webhook_port" default:"8443" min:"0" max:"65535" env:"TELEGRAM_WEBHOOK_PORT" doc:"port of a listener for the webhook alone, on all addresses; 0: the HTTP listener serves it"`
-	PollTimeout    time.Duration `yaml:"poll_timeout" default:"30s" min:"0s" max:"50s" doc:"how long one poll waits for updates"`
-	GuestMode      bool          `yaml:"guest_mode" default:"false" doc:"with allowed_chats set: other chats are answered when they speak to the bot"`
-	ExclusiveBots  bool          `yaml:"exclusive_bot_mentions" default:"true" doc:"a message that mentions another bot and not us is not for us"`
-	IgnoredThreads []string      `yaml:"ignored_threads" doc:"ids of topics that are never answered"`
-	Observe        bool          `yaml:"observe_unmentioned_group_messages" default:"false" doc:"keep group messages that are not for the bot as context"`
-	MaxCommands    int           `yaml:"max_commands" default:"60" min:"1" max:"100" doc:"entries of the command menu"`
-	NoLinkPreviews bool          `yaml:"disable_link_previews" default:"false" doc:"send links without a preview"`
-	FallbackIPs    []string      `yaml:"fallback_ips" env:"TELEGRAM_FALLBACK_IPS" check:"ip" doc:"addresses to try when the name does not resolve"`
+// Blocks returns the blocks of all platforms, each name once, in the order of the kinds.
+func (p Platforms) Blocks() []Block {
+	out := make([]Block, len(p.kinds))
+	for i, k := range p.kinds {
+		out[i] = Block{k, p.Parts[i].(platforms.Settings)}
+	}
+	return out
 }
 
-// On reports whether Telegram is to be started: enabled, or not set and a token is there.
-func (t Telegram) On() bool { return t.Starts(t.Token.IsSet()) }
+// Block returns the block of one platform; ok is false when there is no such kind.
+func (p Platforms) Block(name platforms.Name) (b Block, ok bool) {
+	i := slices.IndexFunc(p.kinds, func(k platforms.Kind) bool { return k.Name() == name })
+	if i < 0 {
+		return Block{}, false
+	}
+	return Block{p.kinds[i], p.Parts[i].(platforms.Settings)}, true
+}
 
-// Guests implements Guests.
-func (t Telegram) Guests() bool { return t.GuestMode }
+// Kinds returns the kinds that Load was given.
+func (p Platforms) Kinds() []platforms.Kind { return p.kinds }
+
+// Rules returns the rules of all platforms.
+func (p Platforms) Rules() platforms.Rulebook { return platforms.RulesOf(p.kinds) }
+
+// Shared returns what all platforms have, of one of them; the defaults for a platform that is none of the kinds.
+func (p Platforms) Shared(name platforms.Name) Platform {
+	if b, ok := p.Block(name); ok {
+		return b.Shared()
+	}
+	var c struct{ Platform }
+	tree.New(tree.Spec{Root: reflect.TypeOf(c)}).Default(&c)
+	return c.Platform
+}
+
+// Reacts reports whether messages of a platform get emoji.
+func (p Platforms) Reacts(name platforms.Name) bool {
+	b, ok := p.Block(name)
+	if !ok {
+		return true
+	}
+	if on := b.Shared().Reactions; on != nil {
+		return *on
+	}
+	return !b.Kind.Rules().NoReactions
+}
+
+// EnvPrefixes returns what the names of all platforms' environment variables begin with.
+func (p Platforms) EnvPrefixes() []string {
+	var out []string
+	for _, name := range platformNames(p.kinds) {
+		out = append(out, strings.ToUpper(name)+"_")
+	}
+	return out
+}
+
+func platformNames(kinds []platforms.Kind) []string {
+	out := make([]string, len(kinds))
+	for i, k := range kinds {
+		out[i] = string(k.Name())
+	}
+	return out
+}
+
+// parts describes the platforms' blocks to the engine.
+func parts(kinds []platforms.Kind) []tree.Part {
+	out := make([]tree.Part, len(kinds))
+	for i, k := range kinds {
+		about := k.About()
+		out[i] = tree.Part{Name: string(k.Name()), Label: about.Variables, Doc: about.Block, Type: reflect.TypeOf(k.Settings()).Elem()}
+		if about.Door {
+			out[i].Reload = ReloadRestart
+		}
+	}
+	return out
+}
+
+// findings are what a platform says of its own settings.
+type findings struct {
+	report *Report
+	block  string // the path of the platform's block, with a dot at its end
+}
+
+func (f findings) Errorf(key, blame, format string, args ...any) {
+	f.report.Errorf(f.block+key, f.report.Origin(f.block+blame), format, args...)
+}
+
+func (f findings) Warnf(key, blame, format string, args ...any) {
+	f.report.Warnf(f.block+key, f.report.Origin(f.block+blame), format, args...)
+}
+
+// validatePlatforms checks what no single value of a platform can show.
+func (c *Config) validatePlatforms(r *Report) {
+	for _, b := range c.Platforms.Blocks() {
+		block := "platforms." + string(b.Name()) + "."
+		if own, ok := b.Settings.(platforms.Checked); ok {
+			own.Check(findings{r, block})
+		}
+		for id, o := range b.Shared().ChannelOverrides {
+			if key := block + "channel_overrides." + id; o.Provider != "" && o.Model == "" {
+				r.Errorf(key+".model", r.Origin(key+".provider"), "is missing: provider %q needs the model's name there", o.Provider)
+			}
+		}
+	}
+}
+
+// DoorOpen reports whether a platform lets people in through the HTTP listener.
+func (p Platforms) DoorOpen() bool {
+	return slices.ContainsFunc(p.Blocks(), func(b Block) bool { return b.Kind.About().Door && b.On() })
+}

@@ -9,15 +9,8 @@ import (
 // validate checks what no single value can show.
 func (c *Config) validate(r *Report) {
 	c.validateHTTP(r)
-	c.validateTelegram(r)
+	c.validatePlatforms(r)
 	c.validateTerminal(r)
-	for _, p := range c.Platforms.Blocks() {
-		for id, o := range p.Shared().ChannelOverrides {
-			if key := "platforms." + p.Name + ".channel_overrides." + id; o.Provider != "" && o.Model == "" {
-				r.Errorf(key+".model", r.Origin(key+".provider"), "is missing: provider %q needs the model's name there", o.Provider)
-			}
-		}
-	}
 	if w, t, o := c.Agent.TimeoutWarning, c.Agent.Timeout, r.Origin("agent.gateway_timeout_warning"); o != (Origin{}) && t > 0 && w >= t {
 		r.Warnf("agent.gateway_timeout_warning", o, "%v is not shorter than agent.gateway_timeout (%v), so the warning never comes", w, t)
 	}
@@ -46,7 +39,7 @@ func (c *Config) validate(r *Report) {
 
 // validateHTTP keeps an open door from being served beyond this machine (P13).
 func (c *Config) validateHTTP(r *Report) {
-	if Loopback(c.HTTP.Listen) || !c.Platforms.Web.On() || c.HTTP.Password.IsSet() || c.HTTP.Token.IsSet() {
+	if Loopback(c.HTTP.Listen) || !c.Platforms.DoorOpen() || c.HTTP.Password.IsSet() || c.HTTP.Token.IsSet() {
 		return
 	}
 	r.Errorf("http.listen", r.Origin("http.listen"), "%q can be reached from other machines, and there is no password: set HERALD_HTTP_PASSWORD or HERALD_HTTP_TOKEN in the environment or in .env, or listen on 127.0.0.1", c.HTTP.Listen)
@@ -63,33 +56,4 @@ func Loopback(listen string) bool {
 	}
 	a, err := netip.ParseAddr(host)
 	return err == nil && a.IsLoopback()
-}
-
-func (c *Config) validateTelegram(r *Report) {
-	t, o := c.Platforms.Telegram, r.Origin("platforms.telegram.enabled")
-	if t.Enabled != nil && !*t.Enabled && t.Token.IsSet() {
-		r.Warnf("platforms.telegram.enabled", o, "Telegram stays off although TELEGRAM_BOT_TOKEN is set")
-	}
-	if !t.On() {
-		return
-	}
-	if !t.Token.IsSet() {
-		r.Errorf("platforms.telegram.token", o, "Telegram is on and has no token; set TELEGRAM_BOT_TOKEN in the environment or in .env")
-	}
-	if t.WebhookURL == "" {
-		return
-	}
-	o = r.Origin("platforms.telegram.webhook_url")
-	if !t.WebhookSecret.IsSet() {
-		r.Errorf("platforms.telegram.webhook_secret", o, "webhook_url is set and there is no secret, so anyone could send updates; set TELEGRAM_WEBHOOK_SECRET in the environment or in .env")
-	} else if !webhookSecret(t.WebhookSecret.Reveal()) {
-		r.Errorf("platforms.telegram.webhook_secret", r.Origin("platforms.telegram.webhook_secret"), "Telegram takes 1 to 256 letters, digits, _ and - here")
-	}
-	if !strings.HasPrefix(t.WebhookURL, "https://") && t.BaseURL == "" {
-		r.Errorf("platforms.telegram.webhook_url", o, "%q: Telegram calls https addresses only", t.WebhookURL)
-	}
-}
-
-func webhookSecret(s string) bool {
-	return len(s) <= 256 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }

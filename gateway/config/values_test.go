@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/platforms/all"
 )
 
 func FuzzYAML(f *testing.F) {
@@ -13,12 +15,12 @@ func FuzzYAML(f *testing.F) {
 	f.Add([]byte("a: &a [*a]\n<<: *a\ntools: &t {platform_toolsets: &b {web: *b, <<: *t}}"))
 	f.Add([]byte("display: {platforms: {telegram: {tool_progress: off}}}\n? [x]\n: y"))
 	f.Add([]byte("telegram: {allow_from: [1]}\nplatforms: {telegram: {allow_from: 2}}\nlanguage: de\nmodel: {fallbacks: [{}, 3]}"))
-	root := keys()
+	root := keys(all.Kinds())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 1<<16 {
 			return
 		}
-		c := Default()
+		c := Default(all.Kinds()...)
 		r := root.Read("config.yaml", data, c)
 		c.validate(r)
 		for _, p := range append(r.Errors, r.Warnings...) {
@@ -36,14 +38,14 @@ func FuzzYAML(f *testing.F) {
 // The redactor learns every secret that is set.
 func TestConfig_Secrets(t *testing.T) {
 	env := []string{}
-	for _, k := range keys().Keys() {
+	for _, k := range keys(all.Kinds()).Keys() {
 		if k.Secret {
 			env = append(env, k.Variables[0]+"=secret-"+strings.ReplaceAll(k.Name, "_", "-"))
 		}
 	}
-	c, _, _ := Load(Source{Environ: env})
+	c, _, _ := Load(Source{Kinds: all.Kinds(), Environ: env})
 	got := c.Secrets()
 	require.Contains(t, got, "secret-password")
 	require.Len(t, got, len(env))
-	require.Empty(t, Default().Secrets())
+	require.Empty(t, Default(all.Kinds()...).Secrets())
 }

@@ -80,7 +80,7 @@ func (s Settings) local() (sandbox.Environment, error) {
 			init = append(init, rc)
 		}
 	}
-	return sandbox.NewLocal(sandbox.LocalOptions{Dir: dir, Home: home, SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: SecretNames(os.Environ()),
+	return sandbox.NewLocal(sandbox.LocalOptions{Dir: dir, Home: home, SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: SecretNames(s.Config, os.Environ()),
 		InitFiles: init, Shell: t.Shell, Window: s.Config.Tools.Output.MaxBytes, Now: s.Now,
 		Supervisor: s.Supervisor, JobDir: filepath.Join(s.Paths.Home, "processes"), JobLog: int64(s.Config.Processes.LogMB) << 20,
 		KeepJobs: s.Config.Processes.OnStop == "keep", JobGrace: s.Config.Processes.Grace})
@@ -99,7 +99,7 @@ func (s Settings) ssh() (sandbox.Environment, error) {
 	}
 	p := s.Config.Processes
 	return sandbox.NewSSH(sandbox.SSHOptions{Host: t.SSHHost, User: t.SSHUser, Port: t.SSHPort, Key: t.SSHKey, KnownHosts: known, Dir: dir,
-		SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: SecretNames(os.Environ()), InitFiles: t.InitFiles, Window: s.Config.Tools.Output.MaxBytes,
+		SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: SecretNames(s.Config, os.Environ()), InitFiles: t.InitFiles, Window: s.Config.Tools.Output.MaxBytes,
 		KeepJobs: p.OnStop == "keep", JobGrace: p.Grace, JobLog: int64(p.LogMB) << 20})
 }
 
@@ -212,8 +212,8 @@ func (s Settings) variable(name string) (string, bool) {
 
 // SecretNames returns the names of variables that must not reach commands: Herald's own, and whatever the
 // configuration treats as a secret.
-func SecretNames(environ []string) []string {
-	prefixes := append(config.EnvPrefixes(), "HERALD_")
+func SecretNames(cfg *config.Config, environ []string) []string {
+	prefixes := append(cfg.Platforms.EnvPrefixes(), "HERALD_")
 	var out []string
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")

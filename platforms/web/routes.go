@@ -104,6 +104,12 @@ func (a *Adapter) Behind(next http.Handler) http.Handler {
 // Static is where the page's style and scripts are served, for other pages behind the door.
 func (a *Adapter) Static() string { return "/static/" + a.page.hash }
 
+// Title is what the page calls the assistant.
+func (a *Adapter) Title() string { return a.opts.Name }
+
+// Markdown implements platforms.Door; see RenderMarkdown.
+func (a *Adapter) Markdown(source string) string { return RenderMarkdown(source) }
+
 // refuse logs and answers a request that should not have come (P7).
 func (a *Adapter) refuse(w http.ResponseWriter, r *http.Request, status int, code string, err error) {
 	a.log.Warn().Str("remote", r.RemoteAddr).Str("method", r.Method).Str("path", r.URL.Path).Err(err).Msg("web request refused")

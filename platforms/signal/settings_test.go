@@ -1,9 +1,11 @@
-package config
+package signal
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/platforms"
 )
 
 // Signal's users name groups in SIGNAL_GROUP_ALLOWED_USERS. "*" switches groups on and lets nobody in by itself.
@@ -28,7 +30,7 @@ func TestSignal_Groups(t *testing.T) {
 		{"people and a group", []string{garden, uuid}, nil, nil, []string{garden, "*"}, []string{"group:" + garden}, []string{uuid}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := Signal{Platform: Platform{GroupAllowedUsers: c.users, GroupAllowedChats: c.chats, GroupAllowFrom: c.from, AllowedChats: []string{garden, "*"}}}
+			s := Settings{Common: platforms.Common{GroupAllowedUsers: c.users, GroupAllowedChats: c.chats, GroupAllowFrom: c.from, AllowedChats: []string{garden, "*"}}}
 			require.Equal(t, c.groups, s.Groups())
 			shared := s.Shared()
 			require.Equal(t, c.allowed, shared.GroupAllowedChats)
@@ -39,8 +41,8 @@ func TestSignal_Groups(t *testing.T) {
 }
 
 func TestSignal_On(t *testing.T) {
-	require.False(t, Signal{}.On())
-	require.True(t, Signal{Account: "+15550001111"}.On())
+	require.False(t, Settings{}.On())
+	require.True(t, Settings{Account: "+15550001111"}.On())
 	no := false
-	require.False(t, Signal{Account: "+15550001111", Platform: Platform{Enabled: &no}}.On())
+	require.False(t, Settings{Account: "+15550001111", Common: platforms.Common{Enabled: &no}}.On())
 }

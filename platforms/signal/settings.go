@@ -1,13 +1,15 @@
-package config
+package signal
 
 import (
 	"regexp"
 	"strings"
+
+	"herald/platforms"
 )
 
-// Signal is spec gateway 2.2.
-type Signal struct {
-	Platform
+// Settings is the block platforms.signal.
+type Settings struct {
+	platforms.Common
 	HTTPURL           string `yaml:"http_url" default:"http://127.0.0.1:8080" env:"SIGNAL_HTTP_URL" check:"url" doc:"the HTTP interface of signal-cli daemon --http"`
 	Account           string `yaml:"account" env:"SIGNAL_ACCOUNT" check:"text" doc:"our phone number, with + and the country code"`
 	ReadReceipts      bool   `yaml:"send_read_receipts" default:"false" doc:"tell people that their message was read, once it is being answered"`
@@ -15,7 +17,7 @@ type Signal struct {
 }
 
 // On reports whether Signal is to be started: enabled, or not set and an account is there.
-func (s Signal) On() bool { return s.Starts(s.Account != "") }
+func (s Settings) On() bool { return s.Starts(s.Account != "") }
 
 // groupChat begins the chat id of a group.
 const groupChat = "group:"
@@ -26,7 +28,7 @@ var phone = regexp.MustCompile(`^\+[0-9 ().-]{5,24}$`)
 // Groups returns the ids of the groups where the account answers; "*" is all, none is none. Signal's users know
 // SIGNAL_GROUP_ALLOWED_USERS as a list of groups, so both lists for groups may hold them. A person in one of them, or in
 // group_allow_from, opens all groups to the rules of who may talk.
-func (s Signal) Groups() []string {
+func (s Settings) Groups() []string {
 	var out []string
 	people := len(s.GroupAllowFrom) > 0
 	for _, id := range append(append([]string{}, s.GroupAllowedChats...), s.GroupAllowedUsers...) {
@@ -44,10 +46,10 @@ func (s Signal) Groups() []string {
 	return out
 }
 
-// Shared implements Block. Groups come in the form of chat ids. "*" for groups only switches groups on: who may talk
+// Shared implements platforms.Settings. Groups come in the form of chat ids. "*" for groups only switches groups on: who may talk
 // in them is still decided by the lists of people, because anybody can put the account into a group.
-func (s Signal) Shared() Platform {
-	p := s.Platform
+func (s Settings) Shared() platforms.Common {
+	p := s.Common
 	p.GroupAllowedChats, p.GroupAllowedUsers = nil, nil
 	for _, id := range s.Groups() {
 		if id != "*" {

@@ -1,4 +1,4 @@
-package gateway
+package signal
 
 import (
 	"context"
@@ -12,41 +12,27 @@ import (
 	"sync"
 
 	"herald/platforms"
-	"herald/platforms/signal"
-	"herald/platforms/web"
 )
 
-// signalLink makes signal-cli a linked device of somebody's phone, from a page behind the door of the browser chat.
-type signalLink struct {
-	g *Gateway
+// linkPage makes signal-cli a linked device of somebody's phone, from a page behind the door of the browser chat.
+type linkPage struct {
+	desk platforms.Desk
 
 	mu      sync.Mutex
-	stop    context.CancelFunc // of the attempt that runs, nil when none does
+	running bool // an attempt is being made
 	uri     string
 	number  string
 	problem string
 }
 
-// mountSignalLink serves the page where the browser chat is served: its door is the only one for people.
-func (g *Gateway) mountSignalLink() {
-	for _, name := range g.accounts.names() {
-		adapter, _ := g.accounts.Adapter(name)
-		door, ok := adapter.(*web.Adapter)
-		if !ok {
-			continue
-		}
-		l := &signalLink{g: g}
-		g.mux.Handle("GET /signal/link", door.Behind(http.HandlerFunc(l.page)))
-		g.mux.Handle("POST /signal/link", door.Behind(http.HandlerFunc(l.begin)))
-	}
-}
+func (l *linkPage) settings() *Settings { return l.desk.Host().Live().(*Settings) }
 
-// begin starts to link, or starts anew.
-func (l *signalLink) begin(w http.ResponseWriter, r *http.Request) {
+// begin starts to link, also when it was done before.
+func (l *linkPage) begin(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.stop == nil {
-		root, err := signal.Root(l.g.cfg().Platforms.Signal.HTTPURL)
+	if !l.running {
+		root, err := Root(l.settings().HTTPURL)
 		if err != nil {
 			l.problem = "platforms.signal.http_url: " + err.Error()
 		} else {
@@ -57,47 +43,44 @@ func (l *signalLink) begin(w http.ResponseWriter, r *http.Request) {
 }
 
 // run links beside the caller, who holds the lock. It ends with the daemon.
-func (l *signalLink) run(root string) {
-	ctx, stop := context.WithCancel(l.g.life)
-	l.stop, l.uri, l.number, l.problem = stop, "", "", ""
-	l.g.wg.Add(1)
-	go func() {
-		defer l.g.wg.Done()
-		defer stop()
-		client := signal.NewClient(root, l.g.cfg().Gateway.TrustEnv)
+func (l *linkPage) run(root string) {
+	l.running, l.uri, l.number, l.problem = true, "", "", ""
+	host := l.desk.Host()
+	l.desk.Go(func(ctx context.Context) {
+		client := NewClient(root, host.TrustEnv)
 		defer client.Close()
-		number, err := client.Link(ctx, signal.DefaultDevice, l.show)
+		number, err := client.Link(ctx, DefaultDevice, l.keep)
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.stop, l.uri, l.number = nil, "", number
+		l.running, l.uri, l.number = false, "", number
 		if err != nil {
 			l.problem = err.Error()
-			l.g.log.Warn().Err(err).Msg("signal-cli was not linked")
+			host.Log.Warn().Err(err).Msg("signal-cli was not linked")
 			return
 		}
-		l.g.log.Info().Str("account", signal.Mask(number)).Msg("signal-cli was linked")
+		host.Log.Info().Str("account", Mask(number)).Msg("signal-cli was linked")
 		l.wake(number)
-	}()
+	})
 }
 
-func (l *signalLink) show(uri string) {
+func (l *linkPage) keep(uri string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.uri = uri
 }
 
 // wake lets an adapter that waits for this account try at once.
-func (l *signalLink) wake(number string) {
-	adapter, _ := l.g.accounts.Adapter(platforms.Account{Platform: signal.Platform, ID: platforms.AccountID(number)})
-	if waiting, ok := adapter.(*signal.Adapter); ok {
+func (l *linkPage) wake(number string) {
+	adapter, _ := l.desk.Adapter(platforms.Account{Platform: Platform, ID: platforms.AccountID(number)})
+	if waiting, ok := adapter.(*Adapter); ok {
 		waiting.Retry()
 	}
 }
 
-// page shows what goes on. It needs no script: while somebody is waited for it asks for itself again.
-func (l *signalLink) page(w http.ResponseWriter, _ *http.Request) {
+// show answers with what goes on. It needs no script: while somebody is waited for it asks for itself again.
+func (l *linkPage) show(w http.ResponseWriter, _ *http.Request) {
 	l.mu.Lock()
-	waiting, uri, number, problem := l.stop != nil, l.uri, l.number, l.problem
+	waiting, uri, number, problem := l.running, l.uri, l.number, l.problem
 	l.mu.Unlock()
 	var b strings.Builder
 	b.WriteString(`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">`)
@@ -109,7 +92,7 @@ func (l *signalLink) page(w http.ResponseWriter, _ *http.Request) {
 	case waiting && uri == "":
 		b.WriteString("<p>Asking signal-cli for a code …</p>")
 	case waiting:
-		svg, err := signal.SVGQR(uri)
+		svg, err := SVGQR(uri)
 		if err != nil {
 			problem = "the code can't be drawn: " + err.Error()
 		}
@@ -117,7 +100,7 @@ func (l *signalLink) page(w http.ResponseWriter, _ *http.Request) {
 			"<p>It changes by itself when it is too old. This page says when linking is done.</p>")
 	case number != "":
 		b.WriteString("<p>Linking is done: signal-cli has the account <code>" + html.EscapeString(number) + "</code>.</p>")
-		if signal.Number(l.g.cfg().Platforms.Signal.Account) == number {
+		if Number(l.settings().Account) == number {
 			b.WriteString("<p>Herald uses this account. Write to it in Signal.</p>")
 		} else {
 			b.WriteString("<p>Set <code>SIGNAL_ACCOUNT=" + html.EscapeString(number) + "</code> and <code>SIGNAL_ALLOWED_USERS</code>, and start Herald again.</p>")
