@@ -173,9 +173,7 @@ func (g *Gateway) prompt(_ context.Context, s sessions.Session, names []string, 
 		in.Identity = string(soul)
 	}
 	in.Scheduled = jobs.IsRun(s.Origin.Address)
-	if g.memory != nil {
-		in.Memory, in.User = g.memory.of(s.Origin).Snapshot()
-	}
+	in.Memory, in.User = g.toolbox.Remembered(s.Origin)
 	return agent.Prompt(in)
 }
 
@@ -265,7 +263,7 @@ func (g *Gateway) chatSettings() turn.Settings {
 // forget drops what is remembered of a session whose transcript a command has changed.
 func (g *Gateway) forget(id sessions.ID) {
 	g.runner.Invalidate(id)
-	g.catalog.files.Forget(string(id))
+	g.toolbox.Forget(id)
 }
 
 // busyMode is what a message does while a turn runs: the chat's choice, else the configured one.

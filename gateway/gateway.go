@@ -31,9 +31,7 @@ import (
 	"herald/sessions"
 	"herald/sessions/sqlite"
 	"herald/tools"
-	"herald/tools/process"
 	"herald/tools/redact"
-	"herald/tools/terminal"
 )
 
 // Options is what a Gateway is made from.
@@ -71,11 +69,10 @@ type Gateway struct {
 
 	store       *sqlite.Store
 	workspace   *workspace.Workspace
-	bus         *tools.Bus
-	catalog     *catalog
+	toolbox     *toolbox.Toolbox
 	toolLog     *toolbox.CallLog
-	memory      *memories
-	processes   *process.Processes
+	todos       toolbox.Todos
+	processes   *toolbox.Processes
 	checkpoints *workspace.Checkpoints
 	approvals   *approval.Approver
 	courier     *workspace.Courier
@@ -126,7 +123,6 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	if err := g.openStore(ctx); err != nil {
 		return nil, err
 	}
-	g.approvals = g.newApprover()
 	g.secureHome()
 	if g.workspace, err = workspace.Open(g.place()); err != nil {
 		return nil, err
@@ -134,10 +130,8 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	g.checkpoints = workspace.NewCheckpoints(g.workspace)
 	g.courier = g.workspace.Courier(func() []string { return g.cfg().Gateway.MediaAllowDirs })
 	g.openJobs()
-	if err := g.buildTools(); err != nil {
-		return nil, err
-	}
-	if g.models, err = pool.Open(ctx, pool.Options{Config: g.cfg, Reminder: g.reminder, Log: g.log}); err != nil {
+	g.todos = toolbox.NewTodos(g.store, g.log, g.now)
+	if g.models, err = pool.Open(ctx, pool.Options{Config: g.cfg, Reminder: g.todos.Reminder, Log: g.log}); err != nil {
 		return nil, err
 	}
 	if g.pairing, err = access.NewPairing(ctx, g.store, g.now); err != nil {
@@ -153,7 +147,9 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	if g.directory, err = newDirectory(ctx, g); err != nil {
 		return nil, err
 	}
-	g.buildCore()
+	if err := g.buildCore(); err != nil {
+		return nil, err
+	}
 	g.accounts.sink = g.router
 	return g, g.mount()
 }
@@ -169,29 +165,47 @@ func (g *Gateway) openStore(ctx context.Context) error {
 	return nil
 }
 
-// newApprover makes what decides about commands.
-func (g *Gateway) newApprover() *approval.Approver {
-	return approval.New(approval.Options{Store: g.store, Settings: g.config, Checker: checker{g}, Decide: func(ctx context.Context, spec tools.Spec) { g.workspace.Decide(ctx, spec) },
-		Asker: lateAsker{g}, Judge: func() (model.Model, error) { return g.models.Get("") }, Printer: g.texts.printer, Notice: g.noticeRow, Outbox: outbox{g},
+// buildTools makes the tools with what they work on.
+func (g *Gateway) buildTools(journal tools.Journal) (err error) {
+	g.processes = toolbox.NewProcesses(toolbox.ProcessOptions{Config: g.cfg, Store: g.store, Workspace: g.workspace, Printer: g.texts.printer, Row: g.noticeRow,
+		Redact: g.opt.Redactor.String, Ended: g.metrics.ProcessEnded, Log: g.log, Now: g.now})
+	commands := toolbox.Terminal(g.cfg(), g.opt.Paths.Home, g.workspace, g.processes, g.now)
+	g.approvals = approval.New(approval.Options{Store: g.store, Settings: g.config, Checker: commands, Decide: g.workspace.Decide, Asker: lateRunner{g},
+		Judge: func() (model.Model, error) { return g.models.Get("") }, Printer: g.texts.printer, Notice: g.noticeRow, Outbox: g.worker,
 		Redact: g.opt.Redactor.String, Metrics: g.metrics, Log: g.log, Now: g.now})
+	g.toolbox, err = toolbox.New(toolbox.Options{Config: g.cfg, Paths: g.opt.Paths, Store: g.store, Workspace: g.workspace, Checkpoints: g.checkpoints,
+		Processes: g.processes, Terminal: commands, Todos: g.todos, Approver: g.approvals, Journal: journal, Asker: lateRunner{g}, Origin: lateRunner{g}.Origin,
+		Task: g.task, Trusted: g.accounts.isTrusted, More: []tools.Tool{g.scheduled.desk.Tool()}, Observe: g.metrics.Tool,
+		Redactor: g.opt.Redactor, Log: g.log, Now: g.now})
+	return err
 }
 
-// checker reads calls by the terminal tool, which is made after the approver.
-type checker struct{ g *Gateway }
+// lateRunner asks through the runner, which is made after the tools.
+type lateRunner struct{ g *Gateway }
 
-func (c checker) Check(call tools.Call, typed string) (terminal.Check, bool) {
-	return c.g.catalog.terminal.Check(call, typed)
-}
-
-// lateAsker asks through the runner, which is made after the approver.
-type lateAsker struct{ g *Gateway }
-
-func (l lateAsker) FindApproval(ctx context.Context, call tools.Call, command string) (turn.Approval, bool, error) {
+func (l lateRunner) FindApproval(ctx context.Context, call tools.Call, command string) (turn.Approval, bool, error) {
 	return l.g.runner.FindApproval(ctx, call, command)
 }
 
-func (l lateAsker) Approve(ctx context.Context, call tools.Call, req turn.ApprovalRequest) (turn.Approval, error) {
+func (l lateRunner) Approve(ctx context.Context, call tools.Call, req turn.ApprovalRequest) (turn.Approval, error) {
 	return l.g.runner.Approve(ctx, call, req)
+}
+
+func (l lateRunner) Ask(ctx context.Context, call tools.Call, question string, choices []string) (string, error) {
+	return l.g.runner.Ask(ctx, call, question, choices)
+}
+
+func (l lateRunner) Origin(id sessions.TurnID) (sessions.Origin, bool) {
+	run, ok := l.g.runner.Running(id)
+	if !ok {
+		return sessions.Origin{}, false
+	}
+	return run.Origin(), true
+}
+
+// wakeForProcess brings the news of a background process to its conversation.
+func (g *Gateway) wakeForProcess(ctx context.Context, n toolbox.News, keep func(sessions.Tx) error) error {
+	return g.router.Wake(ctx, router.Wake{ID: n.ID, Source: "process", Key: n.Key, Session: n.Session, Address: n.Address, User: n.User, Text: n.Text, Notice: n.Notice}, keep)
 }
 
 // place says where the profile's commands run.
@@ -220,30 +234,31 @@ func (g *Gateway) listen() error {
 }
 
 // buildCore wires delivery, turns, commands and the router.
-func (g *Gateway) buildCore() {
+func (g *Gateway) buildCore() error {
 	g.openBriefs()
 	g.worker = delivery.New(delivery.Options{Store: g.store, Adapters: g.accounts, Texts: g.texts, Observer: g.metrics, Log: g.log, Now: g.now,
 		FreshFinal: func() time.Duration { return g.cfg().Streaming.FreshFinal }, Settled: g.scheduled.briefs.Settled})
 	journal := &turn.Journal{}
 	g.toolLog = toolbox.NewCallLog(filepath.Join(g.opt.Paths.Logs, "tool_calls.log"), g.opt.Redactor.String, g.log)
-	g.bus = g.catalog.bus(journal)
+	if err := g.buildTools(journal); err != nil {
+		return err
+	}
 	g.runner = turn.NewRunner(turn.Services{
-		Store: g.store, Bus: g.bus, Catalog: g.catalog, Outbox: g.worker, Adapters: g.accounts, Texts: g.texts,
+		Store: g.store, Bus: g.toolbox.Bus(), Catalog: g.toolbox, Outbox: g.worker, Adapters: g.accounts, Texts: g.texts,
 		Model: g.models.Get, Prompt: g.prompt, Display: g.display, Settings: g.settings, Origin: g.origin, Dir: g.dir,
-		Background: g.scheduled.ends, Channel: g.channel, Reminder: g.reminder, ToolLog: g.toolLog.Write,
+		Background: g.scheduled.ends, Channel: g.channel, Reminder: g.todos.Reminder, ToolLog: g.toolLog.Write,
 		CacheSize: g.cfg().Agent.CacheSize, CacheIdle: g.cfg().Agent.CacheIdle,
-		Compacted: func(s sessions.ID) { g.catalog.files.Forget(string(s)) },
+		Compacted: g.toolbox.Forget,
 		Allow:     func(tx sessions.Tx, s sessions.ID, kinds []string) error { return access.Allow(tx, s, kinds, g.now()) },
 		Redact:    g.opt.Redactor.String, Profile: g.opt.Profile, Metrics: g.metrics, Log: g.log, Now: g.now,
 	})
 	journal.Runner = g.runner
-	g.catalog.asker.runner = g.runner
 	g.commands = command.New(command.Services{
 		Store: g.store, Printer: g.texts.printer, Render: g.controlRows, Take: g.worker.Take, Origin: g.origin,
 		Tier:    func(e platforms.Event) access.Tier { return g.decide(e).Tier },
 		May:     func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
 		Named:   func(e platforms.Event) bool { return g.decide(e).Named },
-		SetHome: g.setHome, Forget: g.forget, Processes: processes{g}, Checkpoints: g.checkpoints.Store(), Project: g.checkpoints.Project, Recovered: g.checkpoints.Recovered, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.Summarise,
+		SetHome: g.setHome, Forget: g.forget, Processes: g.processes, Checkpoints: g.checkpoints.Store(), Project: g.checkpoints.Project, Recovered: g.checkpoints.Recovered, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.Summarise,
 		Resend: g.worker.Resend, AnswerAsk: g.runner.AnswerClick, AnswerClick: g.accounts.answerClick,
 		MayDecide: func(e platforms.Event, requester platforms.UserID) bool {
 			return g.decide(e).MayDecide(g.cfg().Approvals.Scope, requester, e.Sender)
@@ -269,6 +284,7 @@ func (g *Gateway) buildCore() {
 		Stranger:  g.stranger, QueueMax: g.cfg().Gateway.MaxPending, Log: g.log, Now: g.now,
 	})
 	g.startJobs()
+	return nil
 }
 
 // checkpointGrace is how long a stop waits for a rollback that is changing files.
@@ -328,11 +344,9 @@ func (g *Gateway) recover(ctx context.Context) error {
 	if err := g.worker.Recover(ctx); err != nil {
 		return err
 	}
+	g.processes.Start(g.wakeForProcess)
 	if err := g.router.Recover(ctx); err != nil {
 		return err
-	}
-	if g.processes == nil {
-		return nil
 	}
 	return g.processes.Recover(ctx)
 }
@@ -388,9 +402,9 @@ func (g *Gateway) close() {
 	if g.worker != nil {
 		g.worker.Close()
 	}
-	if g.bus != nil {
+	if g.toolbox != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		_ = g.bus.Close(ctx)
+		_ = g.toolbox.Close(ctx)
 		cancel()
 	}
 	if g.toolLog != nil {

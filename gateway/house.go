@@ -37,7 +37,7 @@ func (g *Gateway) sweep(ctx context.Context) {
 	if set := g.cfg().Checkpoints; set.AutoPrune && g.checkpoints.Store().On() && g.due(ctx, "checkpoints", time.Duration(set.MinInterval)*time.Hour) {
 		g.checkpoints.Prune(ctx, time.Duration(set.RetentionDays)*24*time.Hour)
 	}
-	if _, err := g.catalog.results.Prune(); err != nil {
+	if err := g.toolbox.Prune(); err != nil {
 		g.log.Debug().Err(err).Msg("old tool results could not be removed")
 	}
 	if err := g.sweepValues(ctx); err != nil {

@@ -177,7 +177,7 @@ func (g *Gateway) checkTask(ctx context.Context, t cron.Task) error {
 			return &cron.TaskError{Field: "model", Value: t.Model, Reason: err.Error()}
 		}
 	}
-	known := g.catalog.registry.Toolsets()
+	known := g.toolbox.Toolsets()
 	for _, name := range t.Toolsets {
 		if !slices.Contains(known, name) {
 			return &cron.TaskError{Field: "enabled_toolsets", Value: name, Reason: fmt.Sprintf("there is no such toolset; known: %v", known)}

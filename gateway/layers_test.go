@@ -20,7 +20,7 @@ var layers = map[string][]string{
 	"gateway/agent":      {"gateway/model", "sessions", "platforms", "tools"},
 	"gateway/model":      {},
 	"gateway/model/pool": {"gateway/agent", "gateway/model", "gateway/config", "sessions"},
-	"gateway/toolbox":    {"gateway/admin", "sessions", "platforms", "tools"},
+	"gateway/toolbox":    {"gateway/workspace", "gateway/approval", "gateway/admin", "gateway/config", "gateway/model", "cron", "sessions", "platforms", "tools", "locales"},
 	"gateway/workspace":  {"gateway/config", "sessions", "platforms", "tools", "deploy"},
 	"gateway/access":     {"sessions", "platforms"},
 	"gateway/approval":   {"gateway/access", "gateway/config", "gateway/model", "gateway/turn", "sessions", "platforms", "tools", "locales"},

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"cmp"
-	"context"
 	"math/rand/v2"
 	"time"
 
@@ -10,8 +9,6 @@ import (
 	"herald/gateway/config"
 	"herald/gateway/turn"
 	"herald/platforms"
-	"herald/sessions"
-	"herald/tools/todo"
 )
 
 // guardrailsOf maps tools.tool_loop_guardrails.
@@ -90,14 +87,4 @@ func modelName(o platforms.ChatOverride) string {
 		return o.Model
 	}
 	return o.Provider + "/" + o.Model
-}
-
-// reminder is the open part of a session's task list, which a summary must not lose.
-func (g *Gateway) reminder(ctx context.Context, id sessions.ID) string {
-	list, err := todos{g}.Load(ctx, string(id))
-	if err != nil {
-		g.log.Warn().Err(err).Str("session", string(id)).Msg("the task list could not be kept across a summary")
-		return ""
-	}
-	return todo.Reminder(list.Items)
 }

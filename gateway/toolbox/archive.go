@@ -1,4 +1,4 @@
-package gateway
+package toolbox
 
 import (
 	"context"
@@ -6,26 +6,19 @@ import (
 
 	"herald/platforms"
 	"herald/sessions"
-	"herald/tools"
 	"herald/tools/sessionsearch"
 )
 
-// searcher lets the session_search tool read the store, within the caller's scope.
-type searcher struct{ g *Gateway }
-
-// direct reports whether a call comes from a chat with one person alone.
-func (g *Gateway) direct(c tools.Caller) bool {
-	run, ok := g.runner.Running(sessions.TurnID(c.Turn))
-	return ok && run.Origin().ChatType == platforms.DM
-}
+// archive lets the session_search tool read the store, within the caller's scope.
+type archive struct{ store sessions.Store }
 
 func scopeOf(s sessionsearch.Scope) sessions.Scope {
 	return sessions.Scope{Key: sessions.Key(s.Key), Platform: platforms.Name(s.Platform), User: platforms.UserID(s.User)}
 }
 
-// view runs fn on a snapshot; what is not there is told in the tool's own word.
-func (s searcher) view(ctx context.Context, fn func(sessions.View) error) error {
-	err := s.g.store.View(ctx, fn)
+// view runs fn on a snapshot; what is not there is the tool's own error.
+func (a archive) view(ctx context.Context, fn func(sessions.View) error) error {
+	err := a.store.View(ctx, fn)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return sessionsearch.ErrNotFound
 	}
@@ -50,12 +43,12 @@ func allowed(v sessions.View, scope sessionsearch.Scope, id string) (sessions.Se
 	return session, nil
 }
 
-func (s searcher) Search(ctx context.Context, scope sessionsearch.Scope, q sessionsearch.Query) (hits []sessionsearch.Hit, err error) {
+func (a archive) Search(ctx context.Context, scope sessionsearch.Scope, q sessionsearch.Query) (hits []sessionsearch.Hit, err error) {
 	query := sessions.SearchQuery{Text: q.Text, Scope: scopeOf(scope), Newest: q.Order == sessionsearch.Newest, Limit: q.Limit}
 	for _, r := range q.Roles {
 		query.Roles = append(query.Roles, sessions.Role(r))
 	}
-	err = s.view(ctx, func(v sessions.View) error {
+	err = a.view(ctx, func(v sessions.View) error {
 		found, err := v.Search(query)
 		for _, h := range found {
 			hits = append(hits, sessionsearch.Hit{Session: describe(h.Session), Message: row(h.Message), Snippet: h.Snippet})
@@ -70,8 +63,8 @@ func (s searcher) Search(ctx context.Context, scope sessionsearch.Scope, q sessi
 	return hits, err
 }
 
-func (s searcher) Session(ctx context.Context, scope sessionsearch.Scope, id string) (out sessionsearch.Session, err error) {
-	err = s.view(ctx, func(v sessions.View) error {
+func (a archive) Session(ctx context.Context, scope sessionsearch.Scope, id string) (out sessionsearch.Session, err error) {
+	err = a.view(ctx, func(v sessions.View) error {
 		session, err := allowed(v, scope, id)
 		out = describe(session)
 		return err
@@ -79,8 +72,8 @@ func (s searcher) Session(ctx context.Context, scope sessionsearch.Scope, id str
 	return out, err
 }
 
-func (s searcher) Around(ctx context.Context, scope sessionsearch.Scope, id string, at int64, before, after int) (out []sessionsearch.Message, err error) {
-	err = s.view(ctx, func(v sessions.View) error {
+func (a archive) Around(ctx context.Context, scope sessionsearch.Scope, id string, at int64, before, after int) (out []sessionsearch.Message, err error) {
+	err = a.view(ctx, func(v sessions.View) error {
 		if _, err := allowed(v, scope, id); err != nil {
 			return err
 		}
@@ -91,8 +84,8 @@ func (s searcher) Around(ctx context.Context, scope sessionsearch.Scope, id stri
 	return out, err
 }
 
-func (s searcher) Read(ctx context.Context, scope sessionsearch.Scope, id string, after int64, limit int) (out []sessionsearch.Message, err error) {
-	err = s.view(ctx, func(v sessions.View) error {
+func (a archive) Read(ctx context.Context, scope sessionsearch.Scope, id string, after int64, limit int) (out []sessionsearch.Message, err error) {
+	err = a.view(ctx, func(v sessions.View) error {
 		if _, err := allowed(v, scope, id); err != nil {
 			return err
 		}
@@ -103,8 +96,8 @@ func (s searcher) Read(ctx context.Context, scope sessionsearch.Scope, id string
 	return out, err
 }
 
-func (s searcher) Last(ctx context.Context, scope sessionsearch.Scope, id string, limit int) (out []sessionsearch.Message, err error) {
-	err = s.view(ctx, func(v sessions.View) error {
+func (a archive) Last(ctx context.Context, scope sessionsearch.Scope, id string, limit int) (out []sessionsearch.Message, err error) {
+	err = a.view(ctx, func(v sessions.View) error {
 		if _, err := allowed(v, scope, id); err != nil {
 			return err
 		}
@@ -115,8 +108,8 @@ func (s searcher) Last(ctx context.Context, scope sessionsearch.Scope, id string
 	return out, err
 }
 
-func (s searcher) Recent(ctx context.Context, scope sessionsearch.Scope, limit int) (out []sessionsearch.Session, err error) {
-	err = s.view(ctx, func(v sessions.View) error {
+func (a archive) Recent(ctx context.Context, scope sessionsearch.Scope, limit int) (out []sessionsearch.Session, err error) {
+	err = a.view(ctx, func(v sessions.View) error {
 		list, err := v.Sessions(sessions.SessionQuery{Platform: platforms.Name(scope.Platform), User: platforms.UserID(scope.User), Limit: limit})
 		if scope.User == "" || scope.Platform == "" {
 			list, err = v.Sessions(sessions.SessionQuery{Key: sessions.Key(scope.Key), Limit: limit})

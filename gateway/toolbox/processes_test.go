@@ -1,4 +1,4 @@
-package gateway
+package toolbox
 
 import (
 	"strings"
@@ -17,8 +17,9 @@ import (
 func TestProcesses_Notice(t *testing.T) {
 	catalogs, err := locales.New(locales.Options{})
 	require.NoError(t, err)
-	g := &Gateway{}
-	g.texts = &texts{g: g, catalogs: catalogs}
+	cfg := config.Default()
+	r := &records{o: ProcessOptions{Config: func() *config.Config { return cfg },
+		Printer: func(platforms.Address) *locales.Printer { return catalogs.Choose(cfg.Display.Language) }}}
 	zero, three := 0, 3
 	news := func(state process.State, exit *int) process.News {
 		return process.News{Process: process.View{ID: "proc_1", Command: "make\nall", State: state, Exit: exit, Age: 90 * time.Second},
@@ -32,21 +33,19 @@ func TestProcesses_Notice(t *testing.T) {
 		"error":   {false, true, true, false, false, false},
 		"off":     {false, false, false, false, false, false},
 	} {
-		cfg := config.Default()
+		cfg = config.Default()
 		cfg.Display.BackgroundNews = mode
-		g.config.Store(cfg)
 		for i, n := range []process.News{good, bad, lost, stopped, match} {
-			text := processes{g}.notice(platforms.Address{}, n)
+			text := r.notice(platforms.Address{}, n)
 			require.Equal(t, want[i], text != "", "%s: %q", mode, text)
 		}
-		require.Equal(t, want[5], strings.Contains(processes{g}.notice(platforms.Address{}, good), "```\n"), mode)
-		require.Empty(t, processes{g}.notice(platforms.Address{}, process.News{Text: "about none"}))
+		require.Equal(t, want[5], strings.Contains(r.notice(platforms.Address{}, good), "```\n"), mode)
+		require.Empty(t, r.notice(platforms.Address{}, process.News{Text: "about none"}))
 	}
-	cfg := config.Default()
-	g.config.Store(cfg)
-	text := processes{g}.notice(platforms.Address{}, bad)
+	cfg = config.Default()
+	text := r.notice(platforms.Address{}, bad)
 	require.True(t, strings.HasPrefix(text, "⚙️ `make all` has ended with exit code 3 after "), text)
 	require.LessOrEqual(t, len(text), 700)
 	bad.Output = "1\n2\n3\n4\n5\n```6"
-	require.True(t, strings.HasSuffix(processes{g}.notice(platforms.Address{}, bad), "\n```\n2\n3\n4\n5\n'''6\n```"))
+	require.True(t, strings.HasSuffix(r.notice(platforms.Address{}, bad), "\n```\n2\n3\n4\n5\n'''6\n```"))
 }

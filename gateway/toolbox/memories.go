@@ -1,4 +1,4 @@
-package gateway
+package toolbox
 
 import (
 	"crypto/sha256"
@@ -14,28 +14,28 @@ import (
 	"herald/tools/memory"
 )
 
-// memories keeps what is remembered apart by person, so that nothing that one of them has said reaches another
-// one's prompt (P6). Who comes through the profile's own door (the browser chat) has the files of the memory
+// memories keeps what is remembered apart by person, so that nothing that one of them has said reaches the
+// prompt of another (P6). Who comes through the profile's own door (the browser chat) has the files of the memory
 // folder itself; everybody else, and each room where several people share one conversation, has a folder
 // below it.
 type memories struct {
-	g   *Gateway
+	o   Options
 	opt memory.Options // of the profile's owner
 
 	mu     sync.Mutex
 	stores map[string]*memory.Store // by folder
 }
 
-// maxMemories bounds how many stores are kept open; they hold no file, so one more is only made again.
+// maxMemories bounds how many stores are kept open; they hold no open file, so a dropped one is simply made again.
 const maxMemories = 256
 
-func newMemories(g *Gateway, opt memory.Options) *memories {
-	return &memories{g: g, opt: opt, stores: map[string]*memory.Store{}}
+func newMemories(o Options, opt memory.Options) *memories {
+	return &memories{o: o, opt: opt, stores: map[string]*memory.Store{}}
 }
 
 // of returns the store of a conversation. A job has that of the chat it was made in; one that was made in none has its own.
 func (m *memories) of(o sessions.Origin) *memory.Store {
-	if t, ok := m.g.task(o.Address); ok && t.Origin != nil {
+	if t, ok := m.o.Task(o.Address); ok && t.Origin != nil {
 		o = *t.Origin
 	}
 	dir := m.dir(o)
@@ -56,8 +56,8 @@ func (m *memories) of(o sessions.Origin) *memory.Store {
 
 // caller returns the store of a tool call's conversation.
 func (m *memories) caller(c tools.Caller) *memory.Store {
-	if run, ok := m.g.runner.Running(sessions.TurnID(c.Turn)); ok {
-		return m.of(run.Origin())
+	if o, ok := m.o.Origin(sessions.TurnID(c.Turn)); ok {
+		return m.of(o)
 	}
 	return m.of(sessions.Origin{User: platforms.UserID(c.User), Address: platforms.Address{Platform: platforms.Name(c.Platform),
 		Account: platforms.AccountID(c.Account), Chat: platforms.ChatID(c.Chat), Thread: platforms.ThreadID(c.Thread)}})
@@ -67,7 +67,7 @@ func (m *memories) caller(c tools.Caller) *memory.Store {
 func (m *memories) dir(o sessions.Origin) string {
 	at := o.Address
 	switch {
-	case at.Platform == "" || m.g.accounts.isTrusted(at.AccountOf()):
+	case at.Platform == "" || m.o.Trusted(at.AccountOf()):
 		return m.opt.Dir
 	case o.Shared || o.User == "":
 		return filepath.Join(m.opt.Dir, "rooms", fileName(at.String()))
