@@ -2,7 +2,6 @@ package slack
 
 import (
 	"context"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 	api "github.com/slack-go/slack"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Adapter is the bot of one workspace. Make them with New.
@@ -21,8 +21,8 @@ type Adapter struct {
 	team    string // as the settings name it, "" when they don't
 	account platforms.Account
 	api     *api.Client
-	gate    *gate
-	health  health
+	gate    gate
+	health  *wire.Health
 	me      atomic.Pointer[identity]
 	doubt   chan struct{} // the token was refused: ask whether it still works
 
@@ -32,11 +32,11 @@ type Adapter struct {
 	shown   *platforms.Marks // threads whose first reply was broadcast
 	streams *streams
 	answers *answers
-	hands   *hands
-	past    *past
-	marked  *pairs
-	dms     *pairs                          // person: their direct chat
-	known   atomic.Pointer[map[string]bool] // command names
+	spoke   *wire.Recent[platforms.Address, platforms.UserID] // who spoke last in a place: Slack wants to know for whom a stream is
+	past    *wire.Recent[string, pastThread]                  // threads that were read a moment ago
+	marked  *wire.Recent[string, string]                      // message: our reaction
+	dms     *wire.Recent[platforms.UserID, string]            // person: their direct chat
+	known   atomic.Pointer[map[string]bool]                   // command names
 	off     offSwitches
 
 	work    sync.WaitGroup // what runs beside Run
@@ -91,15 +91,14 @@ func newAdapter(h *hub, t Token, id platforms.AccountID) *Adapter {
 	memory := s.Memory(id)
 	a := &Adapter{
 		s: s, hub: h, token: t.Token, team: t.Team, account: platforms.Account{Platform: Platform, ID: id},
-		gate: newGate(s.Clock, s.limited, s.PostsPerSecond), doubt: make(chan struct{}, 1),
+		gate: newGate(s), health: wire.NewHealth(s.Clock, ""), doubt: make(chan struct{}, 1),
 		threads: platforms.NewMarks(memory, "threads", threadsKept), fresh: map[string]bool{},
 		shown:   platforms.NewMarks(memory, "broadcast", threadsKept),
-		streams: newStreams(), answers: newAnswers(), hands: newHands(), past: newPast(s.Clock), marked: newPairs(), dms: newPairs(),
+		streams: newStreams(), answers: newAnswers(), spoke: wire.NewRecent[platforms.Address, platforms.UserID](4096),
+		past: wire.NewRecent[string, pastThread](pastKept), marked: wire.NewRecent[string, string](4096), dms: wire.NewRecent[platforms.UserID, string](4096),
 	}
 	a.names = newNames(a)
-	a.health.clock = s.Clock
-	a.health.set("starting", "")
-	a.api = api.New(t.Token, api.OptionAPIURL(s.APIURL), api.OptionHTTPClient(&recorder{next: h.http}))
+	a.api = api.New(t.Token, api.OptionAPIURL(s.APIURL), api.OptionHTTPClient(h.client))
 	return a
 }
 
@@ -133,11 +132,11 @@ func (a *Adapter) Traits() platforms.Traits {
 // Health says whether events flow in: the account's own state until it takes part in the shared connection, and
 // that connection's state then. It makes no request.
 func (a *Adapter) Health() platforms.Health {
-	own := a.health.now()
+	own := a.health.Now()
 	if own.State != "connected" {
 		return own
 	}
-	return a.hub.health.now()
+	return a.hub.health.Now()
 }
 
 // Run receives until ctx ends. It returns nil then, and a *platforms.StartError when Slack refuses the bot's or the
@@ -150,13 +149,13 @@ func (a *Adapter) Run(ctx context.Context, sink platforms.Sink) error {
 		cancel()
 		a.work.Wait()
 	}()
-	a.health.set("starting", "")
+	a.health.Set("starting", "")
 	err := a.run(ctx, sink)
 	if err != nil {
-		a.health.set("paused", err.Error())
+		a.health.Set("paused", err.Error())
 		return err
 	}
-	a.health.set("stopped", "")
+	a.health.Set("stopped", "")
 	return nil
 }
 
@@ -167,7 +166,7 @@ func (a *Adapter) run(ctx context.Context, sink platforms.Sink) error {
 		return err
 	}
 	seat.sit(a)
-	a.health.set("connected", "")
+	a.health.Set("connected", "")
 	for {
 		select {
 		case <-ctx.Done():
@@ -206,6 +205,3 @@ func (a *Adapter) doubtToken() {
 	default:
 	}
 }
-
-// httpClient returns the client of plain requests: response URLs and files.
-func (a *Adapter) httpClient() *http.Client { return a.hub.http }

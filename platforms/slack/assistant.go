@@ -29,8 +29,8 @@ func (a *Adapter) Narrate(ctx context.Context, at platforms.Address, text string
 		return err
 	}
 	const method = "assistant.threads.setStatus"
-	if d := a.gate.window(method, channel); d > 0 {
-		return tooSoon(d, "Slack asked to wait")
+	if err := a.gate.open(method, channel); err != nil {
+		return err
 	}
 	if at.Thread == "" || a.off.status.Load() {
 		return nil

@@ -134,7 +134,7 @@ func (a *Adapter) readMessage(ctx context.Context, e innerEvent, t *taken) (*pla
 // enterThread notes that the bot takes part in the message's thread, and whether it missed what was said before.
 func (a *Adapter) enterThread(ctx context.Context, m wireMessage, e *platforms.Event, room room, t *taken) {
 	if e.Address.Thread == "" {
-		a.hands.heard(e.Address, e.Sender.ID)
+		a.spoke.Put(e.Address, e.Sender.ID)
 		return
 	}
 	if e.Addressed {
@@ -146,7 +146,7 @@ func (a *Adapter) enterThread(ctx context.Context, m wireMessage, e *platforms.E
 			t.after = func() { a.aside(func(ctx context.Context) { a.title(ctx, at, title) }) }
 		}
 	}
-	a.hands.heard(e.Address, e.Sender.ID)
+	a.spoke.Put(e.Address, e.Sender.ID)
 }
 
 func threadName(at platforms.Address) string { return string(at.Chat) + "/" + string(at.Thread) }

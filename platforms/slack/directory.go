@@ -82,7 +82,7 @@ func (a *Adapter) people(ctx context.Context) ([]platforms.Room, error) {
 
 // Open returns the direct chat with a person and makes it when there is none.
 func (a *Adapter) Open(ctx context.Context, user platforms.UserID) (platforms.Address, error) {
-	if id, ok := a.dms.get(string(user)); ok {
+	if id, ok := a.dms.Get(user); ok {
 		return a.address(id, ""), nil
 	}
 	if user == "" {
@@ -99,6 +99,6 @@ func (a *Adapter) Open(ctx context.Context, user platforms.UserID) (platforms.Ad
 	if c == nil || c.ID == "" {
 		return platforms.Address{}, badRequest("no direct chat with %s was named by Slack", user)
 	}
-	a.dms.put(string(user), c.ID)
+	a.dms.Put(user, c.ID)
 	return a.address(c.ID, ""), nil
 }

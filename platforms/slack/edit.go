@@ -17,9 +17,9 @@ const editText = 3900
 // edit replaces a message's text and buttons. A message that is a native stream grows, or ends.
 func (o *outbound) edit(ctx context.Context) error {
 	a := o.a
-	o.receipt.Message, o.some = o.out.Edit, true
+	o.Receipt.Message, o.Some = o.out.Edit, true
 	for _, f := range o.out.Attachments {
-		o.note(f, "an edit can't add files")
+		o.Note(f, "an edit can't add files")
 	}
 	if t, ok := a.answers.ofMessage(o.channel, string(o.out.Edit)); ok {
 		return o.editPrivate(ctx, t)
@@ -65,17 +65,17 @@ func (o *outbound) update(ctx context.Context) error {
 		if rest.out.Nonce != "" { // an earlier try may have sent it
 			rest.out.Nonce += "/" + strconv.Itoa(i+2)
 			if id, found, err := o.a.Find(ctx, rest.out); err == nil && found {
-				o.receipt.More = append(o.receipt.More, id)
+				o.Receipt.More = append(o.Receipt.More, id)
 				continue
 			}
 		}
-		rest.receipt = o.receipt
+		rest.Receipt = o.Receipt
 		if err := rest.postMessage(ctx, part.Body, nil); err != nil {
-			o.receipt = rest.receipt
-			o.receipt.Notes = append(o.receipt.Notes, "the rest of this long answer could not be sent: "+err.Error())
+			o.Receipt = rest.Receipt
+			o.Receipt.Notes = append(o.Receipt.Notes, "the rest of this long answer could not be sent: "+err.Error())
 			return nil
 		}
-		o.receipt = rest.receipt
+		o.Receipt = rest.Receipt
 	}
 	return nil
 }
@@ -83,11 +83,7 @@ func (o *outbound) update(ctx context.Context) error {
 // rewrite makes one chat.update. Without blocks those that were there go away.
 func (o *outbound) rewrite(ctx context.Context, text string, blocks []api.Block) error {
 	a := o.a
-	waited, err := a.gate.pass(ctx, "chat.update", o.channel, o.out.Interim)
-	if waited > 0 {
-		a.s.Metrics.GateWaited(waited)
-	}
-	if err != nil {
+	if err := a.gate.pass(ctx, "chat.update", o.channel, o.out.Interim); err != nil {
 		return err
 	}
 	options := []api.MsgOption{api.MsgOptionBlocks(blocks...)}
@@ -106,7 +102,7 @@ func (o *outbound) rewrite(ctx context.Context, text string, blocks []api.Block)
 	if broadcast {
 		options = append(options, api.MsgOptionBroadcast())
 	}
-	err = a.do(ctx, "chat.update", o.channel, func(ctx context.Context) error {
+	err := a.do(ctx, "chat.update", o.channel, func(ctx context.Context) error {
 		_, _, _, err := a.api.UpdateMessageContext(ctx, o.channel, string(o.out.Edit), options...)
 		return err
 	})

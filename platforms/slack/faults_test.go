@@ -262,25 +262,25 @@ func TestReadTokens(t *testing.T) {
 
 // The gate: a window of Slack's is never entered, and our own pace is kept.
 func TestGate(t *testing.T) {
-	g := newGate(wire.System{}, true, 0)
+	g := newGate(&settings{Options: Options{Clock: wire.System{}, Metrics: noMetrics{}}, limited: true})
 	for range chatBurst {
-		_, err := g.pass(t.Context(), "chat.postMessage", "C1", true)
+		err := g.pass(t.Context(), "chat.postMessage", "C1", true)
 		require.NoError(t, err)
 	}
-	_, err := g.pass(t.Context(), "chat.postMessage", "C1", true)
+	err := g.pass(t.Context(), "chat.postMessage", "C1", true)
 	require.Equal(t, platforms.RateLimited, platforms.AsSendError(err).Kind)
-	_, err = g.pass(t.Context(), "chat.postMessage", "C2", true)
+	err = g.pass(t.Context(), "chat.postMessage", "C2", true)
 	require.NoError(t, err, "another channel has its own pace")
-	g.close("chat.postMessage", "C2", time.Minute)
-	require.Positive(t, g.window("chat.postMessage", "C2"))
-	require.Positive(t, g.window("chat.update", "C2"))
-	require.Zero(t, g.window("chat.postMessage", "C3"), "messages are counted by channel")
-	g.close("chat.update", "C4", time.Minute)
-	require.Positive(t, g.window("chat.update", "C5"), "other methods by workspace")
-	require.Zero(t, g.window("chat.postMessage", "C5"))
+	g.shut("chat.postMessage", "C2", time.Minute)
+	require.Error(t, g.open("chat.postMessage", "C2"))
+	require.Error(t, g.open("chat.update", "C2"))
+	require.NoError(t, g.open("chat.postMessage", "C3"), "messages are counted by channel")
+	g.shut("chat.update", "C4", time.Minute)
+	require.Error(t, g.open("chat.update", "C5"), "other methods by workspace")
+	require.NoError(t, g.open("chat.postMessage", "C5"))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	_, err = g.pass(ctx, "chat.postMessage", "C1", false)
+	err = g.pass(ctx, "chat.postMessage", "C1", false)
 	require.Equal(t, platforms.RateLimited, platforms.AsSendError(err).Kind, "a turn that would come too late is not waited for")
 }
 

@@ -15,6 +15,7 @@ import (
 	api "github.com/slack-go/slack"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Fetch copies the file that at.Ref names to w, at most limit bytes. The bot's token goes to Slack's own servers
@@ -59,20 +60,20 @@ func (a *Adapter) download(ctx context.Context, u *url.URL, at platforms.Attachm
 		return errors.New("the file's address is no URL")
 	}
 	req.Header.Set("Authorization", "Bearer "+a.token)
-	client := *a.httpClient()
+	client := *a.hub.client.HTTP
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
 		if len(via) > 5 || !a.isSlack(next.URL) {
 			return errors.New("the file's address leads away from Slack")
 		}
 		return nil
 	}
-	c, _ := ctx.Value(callKey{}).(*call)
+	c := wire.CallOf(ctx)
 	resp, err := client.Do(req.WithContext(c.With(ctx)))
 	if err != nil {
-		return withoutURL(err)
+		return wire.Bare(err)
 	}
 	defer resp.Body.Close()
-	c.status = resp.StatusCode
+	c.Status, c.After = resp.StatusCode, wire.RetryAfter(resp.Header)
 	switch {
 	case resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusUnauthorized || isLogin(resp, at):
 		return api.SlackErrorResponse{Err: "missing_scope", Needed: "files:read"}
@@ -85,7 +86,7 @@ func (a *Adapter) download(ctx context.Context, u *url.URL, at platforms.Attachm
 	}
 	n, err := io.Copy(w, io.LimitReader(resp.Body, limit+1))
 	if err != nil {
-		return withoutURL(err)
+		return wire.Bare(err)
 	}
 	if n > limit {
 		return api.SlackErrorResponse{Err: "file_too_large"}

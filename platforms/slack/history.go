@@ -6,11 +6,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"herald/platforms"
-	"herald/platforms/wire"
 )
 
 const (
@@ -24,20 +22,10 @@ const (
 	maxPages   = 10
 )
 
-// past remembers threads that were read a moment ago.
-type past struct {
-	clock wire.Clock
-	mu    sync.Mutex
-	kept  bounded[pastThread]
-}
-
+// pastThread is a thread that was read a moment ago.
 type pastThread struct {
 	said  []platforms.Said
 	until time.Time
-}
-
-func newPast(clock wire.Clock) *past {
-	return &past{clock: clock, kept: newBounded[pastThread](pastKept)}
 }
 
 // History returns what was said in a thread, or in a channel when the address has none, before a message: the newest
@@ -48,9 +36,7 @@ func (a *Adapter) History(ctx context.Context, at platforms.Address, before plat
 		return nil, err
 	}
 	key := at.String() + "#" + string(before)
-	a.past.mu.Lock()
-	known, ok := a.past.kept.get(key)
-	a.past.mu.Unlock()
+	known, ok := a.past.Get(key)
 	if !ok || a.s.Clock.Now().After(known.until) {
 		messages, err := a.earlier(ctx, channel, string(at.Thread), string(before), limit)
 		if err != nil {
@@ -62,9 +48,7 @@ func (a *Adapter) History(ctx context.Context, at platforms.Address, before plat
 				known.said = append(known.said, said)
 			}
 		}
-		a.past.mu.Lock()
-		a.past.kept.put(key, known)
-		a.past.mu.Unlock()
+		a.past.Put(key, known)
 	}
 	return slices.Clone(known.said[max(0, len(known.said)-limit):]), nil
 }

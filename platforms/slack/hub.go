@@ -11,6 +11,7 @@ import (
 	api "github.com/slack-go/slack"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 const (
@@ -25,9 +26,9 @@ const (
 type hub struct {
 	s         *settings
 	transport *http.Transport
-	http      *http.Client
+	client    *wire.Client
 	app       *api.Client
-	health    health
+	health    *wire.Health
 
 	mu       sync.Mutex
 	seats    map[*seat]*Adapter
@@ -48,10 +49,10 @@ type seat struct {
 
 func newHub(s *settings) *hub {
 	h := &hub{s: s, transport: newTransport(s), seats: map[*seat]*Adapter{}}
-	h.http = &http.Client{Transport: h.transport}
-	h.app = s.appClient(&recorder{next: h.http})
-	h.health = health{clock: s.Clock, deafAfter: s.DeafAfter + s.PingEvery}
-	h.health.set("starting", "")
+	h.client = &wire.Client{HTTP: &http.Client{Transport: h.transport}, Limit: maxAnswer, Buffer: buffered}
+	h.app = s.appClient(h.client)
+	h.health = wire.NewHealth(s.Clock, "Slack gave no sign of life")
+	h.health.Expect(s.DeafAfter + s.PingEvery)
 	return h
 }
 
@@ -124,7 +125,7 @@ func (h *hub) failure() *platforms.StartError {
 
 // run keeps one connection until ctx ends or the app's token is refused.
 func (h *hub) run(ctx context.Context) {
-	h.health.set("starting", "")
+	h.health.Set("starting", "")
 	h.gather(ctx)
 	wait := h.s.newBackoff()
 	for ctx.Err() == nil {
@@ -135,7 +136,7 @@ func (h *hub) run(ctx context.Context) {
 		case ctx.Err() != nil:
 		case errors.As(err, &fatal):
 			h.s.Metrics.Polled("auth")
-			h.health.set("paused", fatal.Error())
+			h.health.Set("paused", fatal.Error())
 			h.mu.Lock()
 			h.fatal = fatal
 			close(h.failed)
@@ -146,16 +147,16 @@ func (h *hub) run(ctx context.Context) {
 				wait.Reset()
 			}
 			h.down(err)
-			_ = h.s.Clock.Sleep(ctx, max(wait.NextBackOff(), platforms.AsSendError(err).RetryAfter))
+			_ = wait.Wait(ctx, h.s.Clock, platforms.AsSendError(err).RetryAfter)
 		}
 	}
-	h.health.set("stopped", "")
+	h.health.Set("stopped", "")
 }
 
 // down says why there is no connection now.
 func (h *hub) down(err error) {
 	if errors.Is(err, errAsked) { // nothing is wrong
-		h.health.set("reconnecting", err.Error())
+		h.health.Set("reconnecting", err.Error())
 		return
 	}
 	h.s.Metrics.Polled("network")
@@ -163,7 +164,7 @@ func (h *hub) down(err error) {
 	if errors.Is(err, errDeaf) || errors.Is(err, errNoHello) {
 		state = "deaf"
 	}
-	h.health.set(state, err.Error())
+	h.health.Set(state, err.Error())
 	h.s.Log.Warn().Str("cause", err.Error()).Msg("the connection to Slack is down, connecting again")
 }
 

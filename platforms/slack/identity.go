@@ -5,11 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	api "github.com/slack-go/slack"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // identity is who the bot is, as auth.test tells.
@@ -30,9 +29,9 @@ func (a *Adapter) identify(ctx context.Context) error {
 		if refused := a.refusedToken(e); refused != nil {
 			return refused
 		}
-		a.health.set("reconnecting", e.Err.Error())
+		a.health.Set("reconnecting", e.Err.Error())
 		a.s.Log.Warn().Str("account", string(a.account.ID)).Err(err).Msg("Slack can't be asked who the bot is, trying again")
-		_ = a.s.Clock.Sleep(ctx, max(wait.NextBackOff(), e.RetryAfter))
+		_ = wait.Wait(ctx, a.s.Clock, e.RetryAfter)
 	}
 	return nil
 }
@@ -47,10 +46,8 @@ func (a *Adapter) recheck(ctx context.Context) error {
 }
 
 func (a *Adapter) ask(ctx context.Context) error {
-	c, callCtx, cancel := newCall(ctx)
+	c, callCtx, cancel := wire.NewCall(ctx, a.s.ConnectTimeout)
 	defer cancel()
-	callCtx, stop := context.WithTimeout(callCtx, a.s.ConnectTimeout)
-	defer stop()
 	who, err := a.api.AuthTestContext(callCtx)
 	if err != nil {
 		return a.s.outcome(c, err)
@@ -92,17 +89,11 @@ func (a *Adapter) self() identity {
 	return identity{}
 }
 
-func (s *settings) newBackoff() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval = s.BackoffMin, s.BackoffMax
-	b.Multiplier, b.RandomizationFactor = 2, 0.3
-	b.Reset()
-	return b
-}
+func (s *settings) newBackoff() *wire.Backoff { return wire.NewBackoff(s.BackoffMin, s.BackoffMax) }
 
 // appClient makes the requests of the app-level token.
-func (s *settings) appClient(r *recorder) *api.Client {
-	return api.New("", api.OptionAppLevelToken(s.AppToken), api.OptionAPIURL(s.APIURL), api.OptionHTTPClient(r))
+func (s *settings) appClient(c *wire.Client) *api.Client {
+	return api.New("", api.OptionAppLevelToken(s.AppToken), api.OptionAPIURL(s.APIURL), api.OptionHTTPClient(c))
 }
 
 // lookup bounds a question that an event waits for.

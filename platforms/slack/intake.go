@@ -59,16 +59,16 @@ func (a *Adapter) offer(ctx context.Context, sink platforms.Sink, events []platf
 	for {
 		err := sink.Accept(ctx, events...)
 		if err == nil {
-			a.health.set("connected", "")
+			a.health.Set("connected", "")
 			return true
 		}
 		if ctx.Err() != nil {
 			return false
 		}
 		a.s.Metrics.Polled("refused")
-		a.health.set("paused", "events can't be stored: "+a.clean(err).Error())
+		a.health.Set("paused", "events can't be stored: "+a.clean(err).Error())
 		a.s.Log.Warn().Str("account", string(a.account.ID)).Str("cause", a.clean(err).Error()).Msg("events were not accepted and are offered again")
-		if a.s.Clock.Sleep(ctx, wait.NextBackOff()) != nil {
+		if wait.Wait(ctx, a.s.Clock, 0) != nil {
 			return false
 		}
 	}

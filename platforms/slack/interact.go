@@ -26,7 +26,7 @@ func (a *Adapter) readCommand(ctx context.Context, d delivery, t *taken) (*platf
 		return nil, drop
 	}
 	e.ID = platforms.EventID("s:" + c.Trigger)
-	a.hands.heard(e.Address, e.Sender.ID)
+	a.spoke.Put(e.Address, e.Sender.ID)
 	if name == commandName {
 		first, rest, _ := strings.Cut(args, " ")
 		first = strings.TrimLeft(first, "/!")
@@ -123,7 +123,7 @@ func (a *Adapter) readInteraction(ctx context.Context, d delivery, t *taken) (*p
 	if at := when(action.TS); !at.IsZero() {
 		e.At = at
 	}
-	a.hands.heard(e.Address, e.Sender.ID)
+	a.spoke.Put(e.Address, e.Sender.ID)
 	e.Click = &platforms.Click{MessageID: platforms.MessageID(message), Data: data, Reply: reply.String()}
 	if p.Container.Ephemeral {
 		a.answers.ephemeral(channel, message, reply)

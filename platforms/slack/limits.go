@@ -2,13 +2,11 @@ package slack
 
 import (
 	"context"
-	"errors"
-	"sync"
+	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
 
-	"herald/platforms"
 	"herald/platforms/wire"
 )
 
@@ -20,130 +18,58 @@ const (
 	editRate, editBurst     = rate.Limit(40.0 / 60), 10 // chat.update: 50 a minute
 	streamRate, streamBurst = rate.Limit(10.0 / 60), 8  // chat.startStream: 20 a minute
 	appendRate, appendBurst = rate.Limit(80.0 / 60), 20 // chat.appendStream: 100 a minute
-
-	// gateKept is how many chats are remembered before idle ones are forgotten.
-	gateKept = 1024
 )
 
-// gate keeps requests polite: the rates above, and no request inside a window that Slack asked to wait (P8).
-type gate struct {
-	clock   wire.Clock
-	limited bool // false: only Slack's own windows count
-	posts   rate.Limit
-
-	mu      sync.Mutex
-	closed  map[string]time.Time // "#chat" or method: until when
-	chats   map[string]*chatGate
-	methods map[string]*rate.Limiter
+// paced are the methods with a rate of their own; others count as posts of their channel.
+var paced = map[string]wire.Rate{
+	"chat.update":       {PerSecond: editRate, Burst: editBurst},
+	"chat.startStream":  {PerSecond: streamRate, Burst: streamBurst},
+	"chat.appendStream": {PerSecond: appendRate, Burst: appendBurst},
 }
 
-type chatGate struct {
-	posts *rate.Limiter
-	used  time.Time
-}
+// gate is the gate of wire in terms of Slack: a request has a method, and a channel or none. Its keys are methods, channels
+// ("#" and the id) and the posts of channels.
+type gate struct{ *wire.Gate }
 
-func newGate(clock wire.Clock, limited bool, perSecond float64) *gate {
-	posts := chatRate
-	if perSecond > 0 {
-		posts = rate.Limit(perSecond)
+const postsKey = "posts "
+
+func newGate(s *settings) gate {
+	posts := wire.Rate{PerSecond: chatRate, Burst: chatBurst}
+	if s.PostsPerSecond > 0 {
+		posts.PerSecond = rate.Limit(s.PostsPerSecond)
 	}
-	return &gate{clock: clock, limited: limited, posts: posts, closed: map[string]time.Time{}, chats: map[string]*chatGate{}, methods: map[string]*rate.Limiter{
-		"chat.update":       rate.NewLimiter(editRate, editBurst),
-		"chat.startStream":  rate.NewLimiter(streamRate, streamBurst),
-		"chat.appendStream": rate.NewLimiter(appendRate, appendBurst),
-	}}
+	return gate{wire.NewGate(wire.GateOptions{
+		Clock: s.Clock, Platform: "Slack", Limited: s.limited, Waited: s.Metrics.GateWaited,
+		Rates: func(key string) []wire.Rate {
+			if strings.HasPrefix(key, postsKey) {
+				return []wire.Rate{posts}
+			}
+			if r, ok := paced[key]; ok {
+				return []wire.Rate{r}
+			}
+			return nil
+		},
+	})}
 }
 
-// window returns how long the method or the chat is still closed by Slack.
-func (g *gate) window(method, chat string) time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := g.clock.Now()
-	return max(0, g.closed[method].Sub(now), g.closed["#"+chat].Sub(now))
-}
+// open returns a RateLimited error while the method or the channel is closed by Slack.
+func (g gate) open(method, chat string) error { return g.Check(method, "#"+chat) }
 
-// close shuts the chat for d, and the method for all of them where its limit is the workspace's: messages alone are
+// shut closes the channel for d, and the method for all of them where its limit is the workspace's: messages alone are
 // counted by channel.
-func (g *gate) close(method, chat string, d time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := g.clock.Now()
-	for key, until := range g.closed {
-		if !until.After(now) {
-			delete(g.closed, key)
-		}
-	}
-	until := now.Add(d)
-	shut := func(key string) {
-		if until.After(g.closed[key]) {
-			g.closed[key] = until
-		}
-	}
+func (g gate) shut(method, chat string, d time.Duration) {
 	if chat != "" {
-		shut("#" + chat)
+		g.Close(d, "#"+chat)
 	}
 	if chat == "" || method != "chat.postMessage" {
-		shut(method)
+		g.Close(d, method)
 	}
 }
 
-// pass waits for the turn of a request, or returns a RateLimited error that says how long: at once when skip is set
-// and it is not its turn, when Slack's window is open, and when ctx would end before.
-func (g *gate) pass(ctx context.Context, method, chat string, skip bool) (time.Duration, error) {
-	if d := g.window(method, chat); d > 0 {
-		return 0, tooSoon(d, "Slack asked to wait")
+// pass waits for the turn of a request; see wire.Gate.
+func (g gate) pass(ctx context.Context, method, chat string, skip bool) error {
+	if _, ok := paced[method]; ok {
+		return g.Pass(ctx, skip, method, "#"+chat)
 	}
-	if !g.limited {
-		return 0, nil
-	}
-	wait, err := g.reserve(ctx, method, chat, skip)
-	if wait == 0 || err != nil {
-		return 0, err
-	}
-	if err := g.clock.Sleep(ctx, wait); err != nil {
-		return 0, &platforms.SendError{Kind: platforms.Transient, Err: err}
-	}
-	if d := g.window(method, chat); d > 0 { // closed while we waited
-		return wait, tooSoon(d, "Slack asked to wait")
-	}
-	return wait, nil
-}
-
-func (g *gate) reserve(ctx context.Context, method, chat string, skip bool) (time.Duration, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := g.clock.Now()
-	limiter := g.methods[method]
-	if limiter == nil {
-		limiter = g.chat(chat, now).posts
-	}
-	r := limiter.ReserveN(now, 1)
-	wait := r.DelayFrom(now)
-	deadline, bounded := ctx.Deadline()
-	if wait > 0 && (skip || bounded && time.Until(deadline) < wait) {
-		r.CancelAt(now)
-		return 0, tooSoon(wait, "over the rate limit")
-	}
-	return wait, nil
-}
-
-func (g *gate) chat(id string, now time.Time) *chatGate {
-	c := g.chats[id]
-	if c == nil {
-		if len(g.chats) >= gateKept {
-			for id, c := range g.chats {
-				if now.Sub(c.used) > time.Minute {
-					delete(g.chats, id)
-				}
-			}
-		}
-		c = &chatGate{posts: rate.NewLimiter(g.posts, chatBurst)}
-		g.chats[id] = c
-	}
-	c.used = now
-	return c
-}
-
-func tooSoon(d time.Duration, why string) error {
-	return &platforms.SendError{Kind: platforms.RateLimited, RetryAfter: d, Err: errors.New(why)}
+	return g.Pass(ctx, skip, method, "#"+chat, postsKey+chat)
 }

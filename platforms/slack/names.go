@@ -3,12 +3,12 @@ package slack
 import (
 	"context"
 	"strings"
-	"sync"
 	"time"
 
 	api "github.com/slack-go/slack"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 const (
@@ -35,15 +35,13 @@ type room struct {
 
 // names remembers people and conversations. What is not known in time goes by its id.
 type names struct {
-	a *Adapter
-
-	mu     sync.Mutex
-	people map[string]person
-	rooms  map[string]room
+	a      *Adapter
+	people *wire.Recent[string, person]
+	rooms  *wire.Recent[string, room]
 }
 
 func newNames(a *Adapter) *names {
-	return &names{a: a, people: map[string]person{}, rooms: map[string]room{}}
+	return &names{a: a, people: wire.NewRecent[string, person](namesKept), rooms: wire.NewRecent[string, room](namesKept)}
 }
 
 // mentions reports whether m itself names the user.
@@ -55,9 +53,7 @@ func (n *names) mentions(m wireMessage, user string) bool {
 // user returns a person, asking Slack when they are not known.
 func (n *names) user(ctx context.Context, id string) person {
 	now := n.a.s.Clock.Now()
-	n.mu.Lock()
-	p, ok := n.people[id]
-	n.mu.Unlock()
+	p, ok := n.people.Get(id)
 	if ok && now.Before(p.until) {
 		return p
 	}
@@ -75,12 +71,7 @@ func (n *names) user(ctx context.Context, id string) person {
 		p = personOf(*u)
 		p.until = now.Add(nameFor)
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.people) >= namesKept {
-		clear(n.people)
-	}
-	n.people[id] = p
+	n.people.Put(id, p)
 	return p
 }
 
@@ -92,9 +83,7 @@ func personOf(u api.User) person {
 func (a *Adapter) room(ctx context.Context, id, kind string) room {
 	n := a.names
 	now := a.s.Clock.Now()
-	n.mu.Lock()
-	r, ok := n.rooms[id]
-	n.mu.Unlock()
+	r, ok := n.rooms.Get(id)
 	if ok && now.Before(r.until) {
 		return r
 	}
@@ -118,12 +107,7 @@ func (a *Adapter) room(ctx context.Context, id, kind string) room {
 	if kind == "mpim" {
 		r.kind = platforms.Group
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.rooms) >= namesKept {
-		clear(n.rooms)
-	}
-	n.rooms[id] = r
+	n.rooms.Put(id, r)
 	return r
 }
 

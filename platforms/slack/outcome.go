@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	api "github.com/slack-go/slack"
 
 	"herald/platforms"
+	"herald/platforms/format"
 	"herald/platforms/wire"
 )
 
@@ -54,10 +53,10 @@ var refusals = map[string]platforms.FailureKind{
 // do makes one request that writes in a chat ("" for none). Inside a window that Slack has closed it returns
 // RateLimited without a request. Errors are *platforms.SendError.
 func (a *Adapter) do(ctx context.Context, method, chat string, request func(context.Context) error) error {
-	if d := a.gate.window(method, chat); d > 0 {
-		return tooSoon(d, "Slack asked to wait")
+	if err := a.gate.open(method, chat); err != nil {
+		return err
 	}
-	c, callCtx, cancel := newCall(ctx)
+	c, callCtx, cancel := wire.NewCall(ctx, 0)
 	err := request(callCtx)
 	cancel()
 	if err == nil {
@@ -66,7 +65,7 @@ func (a *Adapter) do(ctx context.Context, method, chat string, request func(cont
 	e := a.s.outcome(c, err)
 	switch e.Kind {
 	case platforms.RateLimited:
-		a.gate.close(method, chat, e.RetryAfter)
+		a.gate.shut(method, chat, e.RetryAfter)
 	case platforms.AuthFailed:
 		a.doubtToken()
 	}
@@ -74,38 +73,33 @@ func (a *Adapter) do(ctx context.Context, method, chat string, request func(cont
 }
 
 // outcome says what is known of a failed call.
-func (s *settings) outcome(c *call, err error) *platforms.SendError {
-	e := &platforms.SendError{Kind: platforms.Transient, Err: s.clean(err)}
+func (s *settings) outcome(c *wire.Call, err error) *platforms.SendError {
 	var refused api.SlackErrorResponse
-	switch {
-	case errors.As(err, &refused):
-		e.Err = explain(refused)
-		kind, known := refusals[refused.Err]
-		if !known {
-			kind = platforms.BadRequest
+	if errors.As(err, &refused) {
+		e := &platforms.SendError{Kind: platforms.BadRequest, Err: explain(refused)}
+		if kind, known := refusals[refused.Err]; known {
+			e.Kind = kind
 		}
-		e.Kind = kind
-		switch {
-		case kind == platforms.RateLimited:
-			e.RetryAfter = max(c.retryAfter, time.Second)
-		case kind == platforms.Transient:
+		switch e.Kind {
+		case platforms.RateLimited:
+			e.RetryAfter = max(c.After, time.Second)
+		case platforms.Transient:
 			e.Certainty = platforms.Unknown // Slack says that a part may have been done
 		}
-	case c.status == 0:
-		if c.Sent() {
-			e.Certainty = platforms.Unknown
-		}
-	case c.status == http.StatusTooManyRequests, c.status == http.StatusServiceUnavailable && c.retryAfter > 0:
-		e.Kind, e.RetryAfter = platforms.RateLimited, max(c.retryAfter, time.Second)
+		return e
+	}
+	e := c.Outcome(s.clean(err))
+	switch {
+	case c.Status == 0:
+	case c.Status < 300:
+		e.Err = errors.New("the answer of Slack could not be read")
+	case e.Kind == platforms.RateLimited:
 		e.Err = errors.New("the rate limit of Slack")
-	case c.status == http.StatusOK:
-		e.Certainty, e.Err = platforms.Unknown, errors.New("the answer of Slack could not be read")
-	case c.status >= 500:
-		e.Certainty, e.Err = platforms.Unknown, fmt.Errorf("answer %d of Slack", c.status)
-	case c.status == http.StatusRequestEntityTooLarge:
-		e.Kind, e.Err = platforms.TooLong, errors.New("answer 413 of Slack")
 	default:
-		e.Kind, e.Err = platforms.BadRequest, fmt.Errorf("answer %d of Slack", c.status)
+		e.Err = fmt.Errorf("answer %d of Slack", c.Status)
+		if c.Status < 500 && e.Kind != platforms.TooLong {
+			e.Kind = platforms.BadRequest // Slack says what it refuses in the answer; this is somebody else's
+		}
 	}
 	return e
 }
@@ -156,19 +150,7 @@ func badRequest(format string, args ...any) error {
 func (a *Adapter) clean(err error) error { return a.s.clean(err) }
 
 func (s *settings) clean(err error, more ...string) error {
-	if err == nil {
-		return nil
-	}
-	cause := err
-	var addressed *url.Error
-	if errors.As(err, &addressed) { // its text names the whole URL
-		host := ""
-		if u, parseErr := url.Parse(addressed.URL); parseErr == nil {
-			host = u.Host
-		}
-		err = fmt.Errorf("%s %s: %w", addressed.Op, host, addressed.Err)
-	}
-	return wire.Clean(cause, wire.Scrub(err.Error(), append(more, s.secrets()...)...))
+	return wire.Redact(err, append(more, s.secrets()...)...)
 }
 
 // secrets are those that all accounts of the app share.
@@ -185,13 +167,5 @@ func (s *settings) secrets() []string {
 	return secrets
 }
 
-// cut shortens text to at most n bytes, between characters.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && text[n]&0xC0 == 0x80 {
-		n--
-	}
-	return text[:n]
-}
+// cut shortens text to at most n bytes.
+func cut(text string, n int) string { return format.Cut(text, n, platforms.Bytes) }

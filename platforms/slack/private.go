@@ -2,19 +2,18 @@ package slack
 
 import (
 	"bytes"
-	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	api "github.com/slack-go/slack"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // privateToken is what Command.Reply and Click.Reply hold: all that an answer for one person needs. It is a secret,
@@ -44,13 +43,12 @@ func parseToken(s string) (privateToken, error) {
 // answers knows how far the private answers of each invocation are, and the private messages whose buttons were
 // pressed.
 type answers struct {
-	mu    sync.Mutex
-	calls bounded[*invocation]
-	seen  bounded[privateToken]
+	calls *wire.Recent[string, *invocation]
+	seen  *wire.Recent[string, privateToken]
 }
 
 func newAnswers() *answers {
-	return &answers{calls: newBounded[*invocation](4096), seen: newBounded[privateToken](1024)}
+	return &answers{calls: wire.NewRecent[string, *invocation](4096), seen: wire.NewRecent[string, privateToken](1024)}
 }
 
 // invocation is one command or press that is answered privately. Its posts are made one after the other.
@@ -63,16 +61,14 @@ type invocation struct {
 }
 
 // of returns the invocation of a token.
-func (a *answers) of(t privateToken) *invocation {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	key := t.Channel + "/" + t.User + "/" + t.Trigger + "/" + t.URL
-	v, ok := a.calls.get(key)
-	if !ok {
-		v = &invocation{turn: make(chan struct{}, 1)}
-		v.turn <- struct{}{}
-		a.calls.put(key, v)
-	}
+func (a *answers) of(t privateToken) (v *invocation) {
+	a.calls.Change(t.Channel+"/"+t.User+"/"+t.Trigger+"/"+t.URL, func(known **invocation) {
+		if *known == nil {
+			*known = &invocation{turn: make(chan struct{}, 1)}
+			(*known).turn <- struct{}{}
+		}
+		v = *known
+	})
 	return v
 }
 
@@ -89,15 +85,11 @@ func (v *invocation) enter(ctx context.Context) error {
 func (v *invocation) leave() { v.turn <- struct{}{} }
 
 func (a *answers) ephemeral(channel, message string, t privateToken) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.seen.put(channel+"/"+message, t)
+	a.seen.Put(channel+"/"+message, t)
 }
 
 func (a *answers) ofMessage(channel, message string) (privateToken, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.seen.get(channel + "/" + message)
+	return a.seen.Get(channel + "/" + message)
 }
 
 // truncated tells a person that an answer was longer than Slack lets a private one be.
@@ -111,7 +103,7 @@ func (o *outbound) private(ctx context.Context) error {
 		return err
 	}
 	for _, f := range o.out.Attachments {
-		o.note(f, "Slack has no private answers with files")
+		o.Note(f, "Slack has no private answers with files")
 	}
 	v := a.answers.of(t)
 	if err := v.enter(ctx); err != nil {
@@ -119,7 +111,7 @@ func (o *outbound) private(ctx context.Context) error {
 	}
 	defer v.leave()
 	if v.posts > privatePosts {
-		o.receipt.Notes = append(o.receipt.Notes, "a part of the private answer was left out: Slack takes five posts")
+		o.Receipt.Notes = append(o.Receipt.Notes, "a part of the private answer was left out: Slack takes five posts")
 		return nil
 	}
 	p := privatePost{Type: "ephemeral", Text: o.body(), Blocks: o.blocks(), Thread: t.Thread}
@@ -207,11 +199,10 @@ func (a *Adapter) postResponse(ctx context.Context, address string, p privatePos
 		return errors.New("the response URL is no URL")
 	}
 	req.Header.Set("Content-Type", "application/json; charset=utf-8")
-	resp, err := (&recorder{next: a.httpClient()}).Do(req)
+	resp, err := a.hub.client.Do(req)
 	if err != nil {
-		return withoutURL(err)
+		return wire.Bare(err)
 	}
-	defer resp.Body.Close()
 	var answer struct {
 		OK    *bool  `json:"ok"`
 		Error string `json:"error"`
@@ -226,15 +217,6 @@ func (a *Adapter) postResponse(ctx context.Context, address string, p privatePos
 		return errors.New("the response URL was refused")
 	}
 	return nil
-}
-
-// withoutURL takes the address, which is a secret, out of an error of net/http.
-func withoutURL(err error) error {
-	var e *url.Error
-	if errors.As(err, &e) {
-		return e.Err
-	}
-	return err
 }
 
 // isSlack reports whether an address is Slack's or the API server's, so that secrets may go there.
@@ -271,46 +253,3 @@ func (a *Adapter) whisper(ctx context.Context, t privateToken, text string) erro
 }
 
 var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace
-
-// bounded is a map of at most a number of entries; the oldest give way. Its owner guards it.
-type bounded[V any] struct {
-	most  int
-	items map[string]*list.Element
-	order *list.List
-}
-
-type boundedItem[V any] struct {
-	key   string
-	value V
-}
-
-func newBounded[V any](most int) bounded[V] {
-	return bounded[V]{most: most, items: map[string]*list.Element{}, order: list.New()}
-}
-
-func (b *bounded[V]) get(key string) (v V, ok bool) {
-	e, ok := b.items[key]
-	if ok {
-		v = e.Value.(*boundedItem[V]).value
-	}
-	return v, ok
-}
-
-func (b *bounded[V]) put(key string, v V) {
-	if e, ok := b.items[key]; ok {
-		e.Value.(*boundedItem[V]).value = v
-		b.order.MoveToBack(e)
-		return
-	}
-	b.items[key] = b.order.PushBack(&boundedItem[V]{key, v})
-	if len(b.items) > b.most {
-		b.remove(b.order.Front().Value.(*boundedItem[V]).key)
-	}
-}
-
-func (b *bounded[V]) remove(key string) {
-	if e, ok := b.items[key]; ok {
-		b.order.Remove(e)
-		delete(b.items, key)
-	}
-}

@@ -46,11 +46,10 @@ func (a *Adapter) page(ctx context.Context, channel, thread string, limit int, v
 		}
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set("Authorization", "Bearer "+a.token)
-		resp, err := (&recorder{next: a.httpClient()}).Do(req)
+		resp, err := a.hub.client.Do(req)
 		if err != nil {
 			return err
 		}
-		defer resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
 			return errors.New("answer " + resp.Status + " of Slack")
 		}

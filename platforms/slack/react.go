@@ -3,33 +3,11 @@ package slack
 import (
 	"context"
 	"errors"
-	"sync"
 
 	api "github.com/slack-go/slack"
 
 	"herald/platforms"
 )
-
-// pairs is a small memory of names: of what we put on messages, because Slack keeps several emoji of one user side by
-// side, and of people's direct chats.
-type pairs struct {
-	mu   sync.Mutex
-	last bounded[string]
-}
-
-func newPairs() *pairs { return &pairs{last: newBounded[string](4096)} }
-
-func (m *pairs) get(key string) (string, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.last.get(key)
-}
-
-func (m *pairs) put(key, name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.last.put(key, name)
-}
 
 // seenName is the emoji that comes first on a message: before it there is none of ours to be looked for.
 const seenName = "eyes"
@@ -53,12 +31,12 @@ func (a *Adapter) React(ctx context.Context, at platforms.Address, id platforms.
 	if emoji != "" {
 		name = slackName(emoji)
 	}
-	before, known := a.marked.get(key)
+	before, known := a.marked.Get(key)
 	if !known && name != seenName { // an earlier process may have put its sign there
 		before = a.ownReaction(ctx, channel, item)
 	}
 	if before == name {
-		a.marked.put(key, name)
+		a.marked.Put(key, name)
 		return nil
 	}
 	if name != "" {
@@ -73,7 +51,7 @@ func (a *Adapter) React(ctx context.Context, at platforms.Address, id platforms.
 			return err
 		}
 	}
-	a.marked.put(key, name)
+	a.marked.Put(key, name)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"herald/platforms"
 	"herald/platforms/format"
+	"herald/platforms/wire"
 )
 
 // Send delivers one message or one edit. Errors are *platforms.SendError.
@@ -18,7 +19,7 @@ import (
 // own; when one of them fails after the text is visible, the receipt's notes say so. An interim message in a thread
 // is a native stream where Slack has them.
 func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.Receipt, error) {
-	o := &outbound{a: a, out: out, thread: string(out.Address.Thread)}
+	o := &outbound{a: a, out: out, thread: string(out.Address.Thread), Parts: wire.Parts{Platform: "Slack", Log: &a.s.Log, Chat: string(out.Address.Chat)}}
 	var err error
 	if o.channel, err = a.channelOf(ctx, out.Address); err != nil {
 		return platforms.Receipt{}, err
@@ -38,9 +39,9 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 		return platforms.Receipt{}, err
 	}
 	if out.Private == "" && out.Edit == "" {
-		o.receipt.Thread = a.OpenThread(ctx, out, o.receipt.Message)
+		o.Receipt.Thread = a.OpenThread(ctx, out, o.Receipt.Message)
 	}
-	return o.receipt, nil
+	return o.Receipt, nil
 }
 
 // OpenThread returns the thread of a message that is in none: Slack has nothing to open, the message is its root. We take
@@ -64,8 +65,7 @@ type outbound struct {
 	out     platforms.Outgoing
 	channel string
 	thread  string
-	receipt platforms.Receipt
-	some    bool // a part is visible already
+	wire.Parts
 }
 
 // channelOf returns the channel of an address. A person's id stands for the direct chat with them.
@@ -132,7 +132,7 @@ func (o *outbound) fresh(ctx context.Context) error {
 		}
 	}
 	err := o.sendFiles(ctx)
-	if err == nil && o.some {
+	if err == nil && o.Some {
 		o.takePart(ctx)
 	}
 	return err
@@ -161,24 +161,20 @@ func (o *outbound) post(ctx context.Context) error {
 	if !apart {
 		return nil
 	}
-	text := o.receipt.Message
-	o.receipt = platforms.Receipt{More: []platforms.MessageID{text}}
-	o.some = false
+	text := o.Receipt.Message
+	o.Receipt = platforms.Receipt{More: []platforms.MessageID{text}}
+	o.Some = false
 	err := o.postMessage(ctx, "⬆", buttonBlocks("⬆", "", o.out.Buttons))
 	if err != nil {
-		o.receipt = platforms.Receipt{Message: text, Notes: []string{"the buttons of this message could not be sent: " + err.Error()}}
+		o.Receipt = platforms.Receipt{Message: text, Notes: []string{"the buttons of this message could not be sent: " + err.Error()}}
 	}
-	o.some = true
+	o.Some = true
 	return nil
 }
 
 func (o *outbound) postMessage(ctx context.Context, text string, blocks []api.Block) error {
 	a := o.a
-	waited, err := a.gate.pass(ctx, "chat.postMessage", o.channel, o.out.Interim && o.out.Progress)
-	if waited > 0 {
-		a.s.Metrics.GateWaited(waited)
-	}
-	if err != nil {
+	if err := a.gate.pass(ctx, "chat.postMessage", o.channel, o.out.Interim && o.out.Progress); err != nil {
 		return err
 	}
 	options := []api.MsgOption{api.MsgOptionText(text, false)}
@@ -197,7 +193,7 @@ func (o *outbound) postMessage(ctx context.Context, text string, blocks []api.Bl
 	}
 	options = append(options, a.unfurls()...)
 	ts := ""
-	err = a.do(ctx, "chat.postMessage", o.channel, func(ctx context.Context) (err error) {
+	err := a.do(ctx, "chat.postMessage", o.channel, func(ctx context.Context) (err error) {
 		_, ts, err = a.api.PostMessageContext(ctx, o.channel, options...)
 		return err
 	})
@@ -208,21 +204,12 @@ func (o *outbound) postMessage(ctx context.Context, text string, blocks []api.Bl
 		o.broadcasted(ctx)
 	}
 	a.streams.plain(o.channel, ts)
-	o.sent(ts)
+	o.Sent(platforms.MessageID(ts))
 	return nil
 }
 
 func (o *outbound) metadata() api.SlackMetadata {
 	return api.SlackMetadata{EventType: metadataEvent, EventPayload: map[string]any{"nonce": o.out.Nonce}}
-}
-
-func (o *outbound) sent(ts string) {
-	id := platforms.MessageID(ts)
-	if !o.some {
-		o.some, o.receipt.Message = true, id
-		return
-	}
-	o.receipt.More = append(o.receipt.More, id)
 }
 
 // broadcasts reports whether this is the first answer of its thread and is to be shown in the channel too.
@@ -254,15 +241,6 @@ func (a *Adapter) unfurls() []api.MsgOption {
 		options = append(options, api.MsgOptionDisableMediaUnfurl())
 	}
 	return options
-}
-
-// note tells the user of a file that did not go out.
-func (o *outbound) note(f platforms.Attachment, why string) {
-	name := f.Name
-	if name == "" {
-		name = f.Path
-	}
-	o.receipt.Notes = append(o.receipt.Notes, platforms.SafeName(name)+": "+why)
 }
 
 // Delete removes a message of ours. One that is gone already is success.

@@ -353,7 +353,7 @@ func TestOutcome_Codes(t *testing.T) {
 		w.fake.Break(slacktest.Fault{Trouble: slacktest.AnswerError, Code: code, Method: "chat.postMessage"})
 		_, err := r.try(platforms.Outgoing{Address: w.at(w.dm, ""), Text: say("x")})
 		require.Equal(t, kind, platforms.AsSendError(err).Kind, code)
-		r.gate = newGate(r.s.Clock, false, 0)
+		r.gate = newGate(r.s)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -15,6 +15,7 @@ import (
 	api "github.com/slack-go/slack"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 const (
@@ -52,7 +53,7 @@ func (d delivery) ack() { d.from.ack(d.ID) }
 // socket is one connection.
 type socket struct {
 	conn    *websocket.Conn
-	health  *health
+	health  *wire.Health
 	writing sync.Mutex
 	pending atomic.Int64 // read and not acknowledged
 
@@ -83,8 +84,8 @@ func (h *hub) connection(ctx context.Context) error {
 		return err
 	}
 	h.s.Metrics.Polled("ok")
-	h.health.heard()
-	h.health.set("connected", "")
+	h.health.Heard()
+	h.health.Set("connected", "")
 	h.s.Log.Info().Msg("connected to Slack")
 	tick := time.NewTicker(h.s.PingEvery)
 	defer tick.Stop()
@@ -101,7 +102,7 @@ func (h *hub) connection(ctx context.Context) error {
 			}
 			return errAsked
 		case <-tick.C:
-			if h.health.silent() > h.s.DeafAfter {
+			if h.health.Silent() > h.s.DeafAfter {
 				return fmt.Errorf("%w for %s", errDeaf, h.s.DeafAfter)
 			}
 			sock.ping()
@@ -128,10 +129,8 @@ func (h *hub) awaitHello(ctx context.Context, sock *socket) error {
 
 // open asks for the address of a new connection, which is a secret.
 func (h *hub) open(ctx context.Context) (*url.URL, error) {
-	c, callCtx, cancel := newCall(ctx)
+	c, callCtx, cancel := wire.NewCall(ctx, h.s.ConnectTimeout)
 	defer cancel()
-	callCtx, stop := context.WithTimeout(callCtx, h.s.ConnectTimeout)
-	defer stop()
 	_, address, err := h.app.StartSocketModeContext(callCtx)
 	if err != nil {
 		return nil, h.refused(c, err)
@@ -144,7 +143,7 @@ func (h *hub) open(ctx context.Context) (*url.URL, error) {
 }
 
 // refused says whether trying again may help.
-func (h *hub) refused(c *call, err error) error {
+func (h *hub) refused(c *wire.Call, err error) error {
 	var e api.SlackErrorResponse
 	if !errors.As(err, &e) {
 		return h.s.outcome(c, err)
@@ -178,11 +177,11 @@ func (h *hub) dial(ctx context.Context, address *url.URL) (*socket, error) {
 		}
 		return nil, fmt.Errorf("connect to %s%s: %w", address.Host, status, h.s.clean(err, address.String(), address.RequestURI(), address.RawQuery))
 	}
-	s := &socket{conn: conn, health: &h.health, hello: make(chan struct{}), asked: make(chan string, 1), broken: make(chan error, 1), gone: make(chan struct{})}
+	s := &socket{conn: conn, health: h.health, hello: make(chan struct{}), asked: make(chan string, 1), broken: make(chan error, 1), gone: make(chan struct{})}
 	conn.SetReadLimit(maxFrame)
-	conn.SetPongHandler(func(string) error { s.health.heard(); return nil })
+	conn.SetPongHandler(func(string) error { s.health.Heard(); return nil })
 	conn.SetPingHandler(func(data string) error {
-		s.health.heard()
+		s.health.Heard()
 		_ = conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeTimeout))
 		return nil
 	})
@@ -198,7 +197,7 @@ func (h *hub) read(s *socket) {
 			s.broken <- fmt.Errorf("the connection broke: %w", h.s.clean(err))
 			return
 		}
-		h.health.heard()
+		h.health.Heard()
 		var e envelope
 		if json.Unmarshal(frame, &e) != nil {
 			h.s.Metrics.Dropped("undecodable")

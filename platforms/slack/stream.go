@@ -3,11 +3,11 @@ package slack
 import (
 	"context"
 	"strings"
-	"sync"
 
 	api "github.com/slack-go/slack"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // maxStreamText is the most characters of one call of a stream.
@@ -22,71 +22,48 @@ type stream struct {
 
 // streams knows the messages that grow, and those that certainly are no streams.
 type streams struct {
-	mu     sync.Mutex
-	live   bounded[stream]
-	plains bounded[struct{}]
-	places bounded[struct{}] // where streaming was refused
+	live   *wire.Recent[string, stream]
+	plains *wire.Recent[string, struct{}]
+	places *wire.Recent[string, struct{}] // where streaming was refused
 }
 
 func newStreams() *streams {
-	return &streams{live: newBounded[stream](1000), plains: newBounded[struct{}](4096), places: newBounded[struct{}](1000)}
+	return &streams{
+		live: wire.NewRecent[string, stream](1000), plains: wire.NewRecent[string, struct{}](4096), places: wire.NewRecent[string, struct{}](1000),
+	}
 }
 
-func (s *streams) get(channel, ts string) (stream, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.live.get(channel + "/" + ts)
-}
+func (s *streams) get(channel, ts string) (stream, bool) { return s.live.Get(channel + "/" + ts) }
 
-func (s *streams) put(channel, ts string, v stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.live.put(channel+"/"+ts, v)
-}
+func (s *streams) put(channel, ts string, v stream) { s.live.Put(channel+"/"+ts, v) }
 
 // plain notes that a message is no stream, or none any more.
 func (s *streams) plain(channel, ts string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.live.remove(channel + "/" + ts)
-	s.plains.put(channel+"/"+ts, struct{}{})
+	s.live.Delete(channel + "/" + ts)
+	s.plains.Put(channel+"/"+ts, struct{}{})
 }
 
-func (s *streams) isPlain(channel, ts string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.plains.get(channel + "/" + ts)
-	return ok
-}
+func (s *streams) isPlain(channel, ts string) bool { return s.plains.Has(channel + "/" + ts) }
 
 func (s *streams) forget(channel, ts string) { s.plain(channel, ts) }
 
-func (s *streams) refuse(place string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.places.put(place, struct{}{})
-}
+func (s *streams) refuse(place string) { s.places.Put(place, struct{}{}) }
 
-func (s *streams) refused(place string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.places.get(place)
-	return ok
-}
+func (s *streams) refused(place string) bool { return s.places.Has(place) }
 
 // startStream sends a message that will grow as a native stream. done is false when it must go out as a plain one.
 func (o *outbound) startStream(ctx context.Context) (done bool, err error) {
 	a := o.a
 	text := o.markdown()
-	user := a.hands.who(o.out.Address)
+	user, _ := a.spoke.Get(o.out.Address)
 	place := o.channel + "/" + o.thread
 	switch {
 	case !o.out.Interim, o.out.Progress, o.thread == "", len(o.out.Buttons) > 0, len(text) > maxStreamText,
 		!a.s.streaming, a.off.streams.Load(), a.streams.refused(place), user == "", o.firstIsBroadcast(ctx):
 		return false, nil
 	}
-	if _, err := a.gate.pass(ctx, "chat.startStream", o.channel, true); err != nil {
-		if a.gate.window("chat.startStream", o.channel) > 0 {
+	if err := a.gate.pass(ctx, "chat.startStream", o.channel, true); err != nil {
+		if a.gate.open("chat.startStream", o.channel) != nil {
 			return true, err
 		}
 		return false, nil // our own pace: a plain message serves as well
@@ -99,7 +76,7 @@ func (o *outbound) startStream(ctx context.Context) (done bool, err error) {
 	})
 	if err == nil {
 		a.streams.put(o.channel, ts, stream{shown: text})
-		o.sent(ts)
+		o.Sent(platforms.MessageID(ts))
 		return true, nil
 	}
 	e := platforms.AsSendError(err)
@@ -156,7 +133,7 @@ func (o *outbound) appendStream(ctx context.Context, s stream, more string) (boo
 	a, ts := o.a, string(o.out.Edit)
 	for more != "" {
 		part := cut(more, maxStreamText)
-		if _, err := a.gate.pass(ctx, "chat.appendStream", o.channel, true); err != nil {
+		if err := a.gate.pass(ctx, "chat.appendStream", o.channel, true); err != nil {
 			return true, err
 		}
 		err := a.do(ctx, "chat.appendStream", o.channel, func(ctx context.Context) error {

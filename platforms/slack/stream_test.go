@@ -149,7 +149,7 @@ func TestStream_OnlyWhereItCan(t *testing.T) {
 func TestStream_OwnPace(t *testing.T) {
 	w, r, at := asked(t, func(o *Options) { yes := true; o.RateLimit = &yes })
 	for range streamBurst {
-		_, err := r.gate.pass(t.Context(), "chat.startStream", "C", true)
+		err := r.gate.pass(t.Context(), "chat.startStream", "C", true)
 		require.NoError(t, err)
 	}
 	r.send(grown(at, "", "One", true))

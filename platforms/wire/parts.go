@@ -50,7 +50,7 @@ func (p *Parts) Failed(err error, files ...platforms.Attachment) error {
 		return err
 	}
 	for _, f := range files {
-		p.Note(f, p.why(err))
+		p.Note(f, p.Why(err))
 	}
 	if p.Log != nil {
 		line := p.Log.Warn().Err(err).Int("files", len(files))
@@ -62,8 +62,8 @@ func (p *Parts) Failed(err error, files ...platforms.Attachment) error {
 	return nil
 }
 
-// why puts an error into words for the person.
-func (p *Parts) why(err error) string {
+// Why puts the error of a part into words for the person, as Note takes them.
+func (p *Parts) Why(err error) string {
 	switch e := platforms.AsSendError(err); {
 	case e.Kind == platforms.RateLimited:
 		return fmt.Sprintf("%s asks to wait %s", p.Platform, e.RetryAfter.Round(time.Second))
