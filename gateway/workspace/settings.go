@@ -138,7 +138,7 @@ func (s Settings) Docker(key string) (sandbox.DockerOptions, error) {
 	}
 	o := sandbox.DockerOptions{
 		Engine:      t.DockerHost,
-		Request:     sandbox.Request{Backend: "docker", Persistent: t.ContainerPersistent, Shared: t.DockerSharedKey, Profile: s.Profile, Session: key},
+		Request:     sandbox.Request{Persistent: t.ContainerPersistent, Shared: t.DockerSharedKey, Profile: s.Profile, Session: key},
 		KeepRunning: t.DockerKeep, KeepOrphans: !t.DockerReaper, Dir: s.sandboxDir(),
 		Image: t.DockerImage, Cwd: t.Cwd, Volumes: t.DockerVolumes, Env: t.DockerEnv, Forward: t.DockerForward, Lookup: s.variable, Extra: t.DockerExtra,
 		NoNetwork: !t.DockerNetwork, HostUser: t.DockerHostUser, Shm: t.DockerShm, CPU: t.ContainerCPU, MemoryMB: int64(t.ContainerMemoryMB),

@@ -42,7 +42,7 @@ type Auto struct {
 	mu       sync.Mutex
 	chosen   Environment
 	choice   Choice
-	deciding *making
+	deciding *attempt
 	closed   bool
 }
 
@@ -79,23 +79,23 @@ func (a *Auto) Decide(ctx context.Context, progress func(string)) (Environment, 
 	}
 	m := a.deciding
 	if m == nil {
-		m = &making{done: make(chan struct{})}
+		m = newAttempt()
 		a.deciding = m
 		a.routines.Go(func() { a.decide(m) })
 	}
 	a.mu.Unlock()
-	if err := wait(ctx, m, progress); err != nil {
+	if err := m.wait(ctx, progress); err != nil {
 		return nil, err
 	}
 	return a.now(), nil
 }
 
 // decide is one attempt. An error is one that leaves it open.
-func (a *Auto) decide(m *making) {
+func (a *Auto) decide(m *attempt) {
 	env, choice, err := a.look(m)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.deciding, m.err = nil, err
+	a.deciding = nil
 	switch {
 	case err != nil:
 		a.choice.Reason = err.Error()
@@ -109,30 +109,23 @@ func (a *Auto) decide(m *making) {
 	if err == nil {
 		a.opts.Log.Info().Str("backend", choice.Backend).Str("because", choice.Reason).Msg("sandbox: where commands run is decided")
 	}
-	close(m.done)
+	m.end(err)
 }
 
 // look finds out where commands can run.
-func (a *Auto) look(m *making) (Environment, Choice, error) {
-	used := a.opts.Docker.Request.Persistent && Used(a.opts.Docker.Dir, a.docker.opts.Request)
-	e, err := a.docker.place.theEngine(a.ctx)
+func (a *Auto) look(m *attempt) (Environment, Choice, error) {
+	used := a.docker.Used()
+	engine, err := a.docker.Engine(a.ctx)
 	if err != nil {
 		return a.without(used, "no container engine answers", err)
 	}
-	l := lifecycle{opts: a.docker.opts, engine: e, tell: m.tell}
-	if _, err := l.image(a.ctx); err != nil {
+	if err := a.docker.MakeImage(a.ctx, m.tell); err != nil {
 		return a.without(used, "there is no image for a container", err)
 	}
-	if a.docker.opts.Request.Persistent {
-		if _, _, err := a.docker.place.ready(a.ctx, m.tell); err != nil {
-			if !used {
-				a.docker.opts.unmakeDirs()
-			}
-			return a.without(used, "the container engine answers, but makes no container", err)
-		}
+	if err := a.docker.MakeContainer(a.ctx, m.tell); err != nil {
+		return a.without(used, "the container engine answers, but makes no container", err)
 	}
-	i := e.info()
-	return a.docker, Choice{"docker", fmt.Sprintf("%s %s answers at %s", i.Name, i.Version, i.Address)}, nil
+	return a.docker, Choice{"docker", fmt.Sprintf("%s %s answers at %s", engine.Name, engine.Version, engine.Address)}, nil
 }
 
 // without decides for this machine where that is allowed.
@@ -170,14 +163,6 @@ func (a *Auto) Dir(session string) (string, bool) { return a.now().Dir(session) 
 // Forget implements Environment.
 func (a *Auto) Forget(session string) { a.now().Forget(session) }
 
-// HostPath implements Hosted.
-func (a *Auto) HostPath(path string) (host string, ok bool) {
-	if h, is := a.now().(Hosted); is {
-		return h.HostPath(path)
-	}
-	return "", false
-}
-
 // Exec implements Environment.
 func (a *Auto) Exec(ctx context.Context, c Command) (Result, error) {
 	var progress func(string)
@@ -210,8 +195,8 @@ func (a *Auto) Resume(ctx context.Context, ref Ref, c Command) (Process, error) 
 
 // Kill implements Environment.
 func (a *Auto) Kill(ctx context.Context, p Process) error {
-	if _, here := p.(*job); here {
-		return a.opts.Local.Kill(ctx, p)
+	if err := a.opts.Local.Kill(ctx, p); !errors.Is(err, errForeign) {
+		return err
 	}
 	_, err := decided(ctx, a, func(env Environment) (struct{}, error) { return struct{}{}, env.Kill(ctx, p) })
 	return err

@@ -17,7 +17,7 @@ func TestAuto_ResumeFindsWhatRunsHere(t *testing.T) {
 	require.NoError(t, first.Close())
 
 	auto, err := NewAuto(AutoOptions{Local: keeping(t, dir), Docker: DockerOptions{Engine: "unix://" + filepath.Join(dir, "nobody.sock"),
-		Request: Request{Backend: "docker", Persistent: true}, Dir: t.TempDir(), Image: "none"}})
+		Request: Request{Persistent: true}, Dir: t.TempDir(), Image: "none"}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, auto.Close()) }()
 	q, err := auto.Resume(t.Context(), p.Ref(), Command{})

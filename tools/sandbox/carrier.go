@@ -30,11 +30,3 @@ type streams struct {
 	out, err io.Writer
 	env      map[string]string
 }
-
-// Hosted is implemented by environments whose files, or a part of them, also have a name on this machine: the local
-// one, and containers by their mounts. Checkpoints and the delivery of files work through it.
-type Hosted interface {
-	// HostPath returns the name on this machine of an absolute path of the environment. ok is false where there is none,
-	// and for paths of a container that hold credentials. The file need not exist; symbolic links are not followed.
-	HostPath(path string) (host string, ok bool)
-}

@@ -12,9 +12,9 @@ import (
 // Docker runs commands in a container. The container is found or made by the first command, survives the process where
 // the options say so, and is replaced when it vanished. It is safe for concurrent use.
 type Docker struct {
-	*remote
-	opts  DockerOptions
-	place *dockerPlace
+	inside *remote
+	opts   DockerOptions
+	place  *dockerPlace
 
 	mu  sync.Mutex
 	gen int // of the container that the remote knows
@@ -25,7 +25,6 @@ func NewDocker(o DockerOptions) (*Docker, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.Request.Backend = "docker"
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -34,17 +33,23 @@ func NewDocker(o DockerOptions) (*Docker, error) {
 		return nil, err
 	}
 	r := newRemote(&dockerCarrier{place: place}, remoteOptions{Dir: o.cwd(), SpillDir: o.SpillDir, Window: o.Window, Env: o.commandEnv, KeepJobs: o.outlives(), JobGrace: o.JobGrace, JobLog: o.JobLog, Now: o.Now})
-	return &Docker{remote: r, opts: o, place: place}, nil
+	return &Docker{inside: r, opts: o, place: place}, nil
 }
 
 // Key is whose container it is, see ContainerKey.
 func (d *Docker) Key() string { return d.opts.key() }
 
-// Dir returns where the session left off, or where a new one starts. It asks nothing of the engine.
-func (d *Docker) Dir(session string) (string, bool) { return d.remote.Dir(session) }
+// Backend is "docker".
+func (d *Docker) Backend() string { return d.inside.Backend() }
 
-// HostPath implements Hosted, by the mounts of the container.
-func (d *Docker) HostPath(path string) (host string, ok bool) { return d.place.table().HostPath(path) }
+// Home is the home directory of commands.
+func (d *Docker) Home() string { return d.inside.Home() }
+
+// Forget drops the directory of a session.
+func (d *Docker) Forget(session string) { d.inside.Forget(session) }
+
+// Dir returns where the session left off, or where a new one starts. It asks nothing of the engine.
+func (d *Docker) Dir(session string) (string, bool) { return d.inside.Dir(session) }
 
 // Mounts are the directories that the container shares with this machine: its own where it is known, else those that it
 // will have.
@@ -60,7 +65,7 @@ func (d *Docker) prepare(ctx context.Context, progress func(string)) (gen int, e
 	defer d.mu.Unlock()
 	if gen > d.gen {
 		if d.gen > 0 {
-			d.remote.reset()
+			d.inside.reset()
 		}
 		d.gen = gen
 	}
@@ -96,7 +101,7 @@ func (d *Docker) Exec(ctx context.Context, c Command) (Result, error) {
 		if gen, err = d.prepare(ctx, progress); err != nil && ctx.Err() == nil {
 			return Result{}, err
 		}
-		r, err = d.remote.Exec(ctx, c) // tells an interrupt as such
+		r, err = d.inside.Exec(ctx, c) // tells an interrupt as such
 		if !again(err) {
 			break
 		}
@@ -126,11 +131,19 @@ func (d *Docker) cutOff(r Result, err error) Result {
 // Start implements Environment.
 func (d *Docker) Start(ctx context.Context, c Command) (p Process, err error) {
 	err = d.attempt(ctx, func() error {
-		p, err = d.remote.Start(ctx, c)
+		p, err = d.inside.Start(ctx, c)
 		return err
 	})
 	return p, err
 }
+
+// Resume implements Environment.
+func (d *Docker) Resume(ctx context.Context, ref Ref, c Command) (Process, error) {
+	return d.inside.Resume(ctx, ref, c)
+}
+
+// Kill implements Environment.
+func (d *Docker) Kill(ctx context.Context, p Process) error { return d.inside.Kill(ctx, p) }
 
 // attempt does something that needs the container, once more when the container turned out to be gone.
 func (d *Docker) attempt(ctx context.Context, do func() error) error {
@@ -157,65 +170,61 @@ func attempted[T any](ctx context.Context, d *Docker, do func() (T, error)) (v T
 
 // Stat implements Files.
 func (d *Docker) Stat(ctx context.Context, path string) (FileInfo, error) {
-	return attempted(ctx, d, func() (FileInfo, error) { return d.remote.Stat(ctx, path) })
+	return attempted(ctx, d, func() (FileInfo, error) { return d.inside.Stat(ctx, path) })
 }
 
 // Lstat implements Files.
 func (d *Docker) Lstat(ctx context.Context, path string) (FileInfo, error) {
-	return attempted(ctx, d, func() (FileInfo, error) { return d.remote.Lstat(ctx, path) })
+	return attempted(ctx, d, func() (FileInfo, error) { return d.inside.Lstat(ctx, path) })
 }
 
 // RealPath implements Files.
 func (d *Docker) RealPath(ctx context.Context, path string) (string, error) {
-	return attempted(ctx, d, func() (string, error) { return d.remote.RealPath(ctx, path) })
+	return attempted(ctx, d, func() (string, error) { return d.inside.RealPath(ctx, path) })
 }
 
 // List implements Files.
 func (d *Docker) List(ctx context.Context, dir string) ([]FileInfo, error) {
-	return attempted(ctx, d, func() ([]FileInfo, error) { return d.remote.List(ctx, dir) })
+	return attempted(ctx, d, func() ([]FileInfo, error) { return d.inside.List(ctx, dir) })
 }
 
 // Open implements Files.
 func (d *Docker) Open(ctx context.Context, path string) (io.ReadCloser, error) {
-	return attempted(ctx, d, func() (io.ReadCloser, error) { return d.remote.Open(ctx, path) })
+	return attempted(ctx, d, func() (io.ReadCloser, error) { return d.inside.Open(ctx, path) })
 }
 
 // ReadFile implements Files.
 func (d *Docker) ReadFile(ctx context.Context, path string, max int64) ([]byte, error) {
-	return attempted(ctx, d, func() ([]byte, error) { return d.remote.ReadFile(ctx, path, max) })
+	return attempted(ctx, d, func() ([]byte, error) { return d.inside.ReadFile(ctx, path, max) })
 }
 
 // WriteFile implements Files.
 func (d *Docker) WriteFile(ctx context.Context, path string, data []byte, mode fs.FileMode) error {
-	return d.attempt(ctx, func() error { return d.remote.WriteFile(ctx, path, data, mode) })
+	return d.attempt(ctx, func() error { return d.inside.WriteFile(ctx, path, data, mode) })
 }
 
 // MkdirAll implements Files.
 func (d *Docker) MkdirAll(ctx context.Context, dir string, mode fs.FileMode) error {
-	return d.attempt(ctx, func() error { return d.remote.MkdirAll(ctx, dir, mode) })
+	return d.attempt(ctx, func() error { return d.inside.MkdirAll(ctx, dir, mode) })
 }
 
 // Chmod implements Files.
 func (d *Docker) Chmod(ctx context.Context, path string, mode fs.FileMode) error {
-	return d.attempt(ctx, func() error { return d.remote.Chmod(ctx, path, mode) })
+	return d.attempt(ctx, func() error { return d.inside.Chmod(ctx, path, mode) })
 }
 
 // Remove implements Files.
 func (d *Docker) Remove(ctx context.Context, path string) error {
-	return d.attempt(ctx, func() error { return d.remote.Remove(ctx, path) })
+	return d.attempt(ctx, func() error { return d.inside.Remove(ctx, path) })
 }
 
 // Rename implements Files.
 func (d *Docker) Rename(ctx context.Context, from, to string) error {
-	return d.attempt(ctx, func() error { return d.remote.Rename(ctx, from, to) })
+	return d.attempt(ctx, func() error { return d.inside.Rename(ctx, from, to) })
 }
 
-// Busy reports whether a command runs, also in the background.
-func (d *Docker) Busy() bool {
-	d.remote.mu.Lock()
-	defer d.remote.mu.Unlock()
-	return len(d.remote.running) > 0
-}
+// Busy reports whether a command of Exec runs.
+func (d *Docker) Busy() bool { return d.inside.Busy() }
 
 // Reap removes containers of the profile that ended longer ago than age; 0 takes ten minutes. It returns how many.
 func (d *Docker) Reap(ctx context.Context, age time.Duration) (int, error) {
@@ -231,4 +240,4 @@ func (d *Docker) Reap(ctx context.Context, age time.Duration) (int, error) {
 
 // Close ends the commands that run and drops the container: a persistent one is left running where the options say so,
 // with its background processes, and else it is stopped and removed.
-func (d *Docker) Close() error { return errors.Join(d.remote.Close(), d.place.close()) }
+func (d *Docker) Close() error { return errors.Join(d.inside.Close(), d.place.close()) }

@@ -135,16 +135,16 @@ func TestDocker_PersistsOverRestarts(t *testing.T) {
 	d := newDocker(t, o)
 	require.Equal(t, "kept\ninstalled\n", execIn(t, d, "cat /workspace/f /opt/tool").Output)
 
-	host, ok := d.HostPath("/workspace/f")
+	host, ok := d.Mounts().HostPath("/workspace/f")
 	require.True(t, ok)
 	data, err := os.ReadFile(host)
 	require.NoError(t, err)
 	require.Equal(t, "kept\n", string(data))
-	host, ok = d.HostPath("/root/x/../y")
+	host, ok = d.Mounts().HostPath("/root/x/../y")
 	require.True(t, ok)
 	require.Equal(t, filepath.Join(o.Dir, "docker", "default", "home", "y"), host)
 	for _, none := range []string{"/root/.ssh/id_ed25519", "/root/.herald/x", "/opt/tool", "relative"} {
-		_, ok = d.HostPath(none)
+		_, ok = d.Mounts().HostPath(none)
 		require.False(t, ok, none)
 	}
 }
@@ -159,7 +159,7 @@ func TestDocker_HostPath_OfTheFirstCreator(t *testing.T) {
 	o.Volumes = []string{theirs + ":/data"}
 	second := newDocker(t, o)
 	execIn(t, second, "echo hi >/data/f")
-	host, ok := second.HostPath("/data/f")
+	host, ok := second.Mounts().HostPath("/data/f")
 	require.True(t, ok)
 	require.Equal(t, filepath.Join(mine, "f"), host)
 }

@@ -129,6 +129,24 @@ func (d *Docker) MakeImage(ctx context.Context, progress func(line string)) erro
 	return err
 }
 
+// MakeContainer makes or finds a persistent container ahead of its first command; a throwaway one is left to that. When
+// it fails for a profile that never had files in a container, nothing of the attempt is left, so that Used stays false.
+func (d *Docker) MakeContainer(ctx context.Context, progress func(line string)) error {
+	if !d.opts.Request.Persistent {
+		return nil
+	}
+	used := d.Used()
+	_, _, err := d.place.ready(ctx, progress)
+	if err != nil && !used {
+		d.opts.unmakeDirs()
+	}
+	return err
+}
+
+// Used reports whether the key of a persistent container ever had files below the sandbox directory. Once it had, its
+// commands must not run anywhere else.
+func (d *Docker) Used() bool { return d.opts.Request.Persistent && d.opts.used() }
+
 // Terminal is a person's terminal.
 type Terminal struct {
 	In            io.Reader

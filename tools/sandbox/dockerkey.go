@@ -19,11 +19,9 @@ const (
 // maxLabel is the longest sanitised value, in bytes.
 const maxLabel = 63
 
-// Request says for whom a place is wanted.
+// Request says for whom a container is wanted.
 type Request struct {
-	// Backend is "docker", "ssh" or "local".
-	Backend string
-	// Persistent is true for containers whose files outlive them; only Docker has it.
+	// Persistent is true for containers whose files outlive them.
 	Persistent bool
 	// Shared is the shared container key of the configuration, empty for none.
 	Shared string
@@ -31,55 +29,26 @@ type Request struct {
 	Profile string
 	// Session is the key of the chat session, empty on the command line.
 	Session string
-	// Task is the id of a subagent or of another task with a place of its own, empty for none.
-	Task string
-	// Own is true when the task asked for an image or a backend of its own. A directory of its own does not count.
-	Own bool
-	// Parent returns the task that started another one; ok is false for a task that nobody started. nil: no task has
-	// a parent.
-	Parent func(task string) (parent string, ok bool)
 }
 
-// ContainerKey says which place a request gets: requests with equal keys share one. The first rule that applies wins.
+// ContainerKey says which container a request gets: requests with equal keys share one. The first rule that applies wins.
 //
-//  1. A task with an image or backend of its own has its own place.
-//  2. In Docker that keeps nothing, a task has the place of the first task of its chain of parents.
-//  3. In persistent Docker with a shared key everybody has that one, whatever session or profile.
-//  4. Without a session it is the default place.
-//  5. Where nothing persists, and on other backends, each session has its own place.
-//  6. In persistent Docker each profile has exactly one: its command line passes a session too, and lands there.
+//  1. Persistent with a shared key: everybody has that one, whatever session or profile.
+//  2. Without a session it is the default one.
+//  3. Where nothing persists each session has its own.
+//  4. Persistent: each profile has exactly one, whatever the session. The default profile has the default one.
 func ContainerKey(r Request) string {
-	docker := r.Backend == "docker"
 	switch {
-	case r.Own && r.Task != "":
-		return r.Task
-	case docker && !r.Persistent && r.Task != "":
-		return eldest(r.Task, r.Parent)
-	case docker && r.Persistent && r.Shared != "":
+	case r.Persistent && r.Shared != "":
 		return "shared:" + r.Shared
 	case r.Session == "":
 		return "default"
-	case !docker || !r.Persistent:
+	case !r.Persistent:
 		return "session:" + r.Session
-	}
-	if r.Profile == "" || r.Profile == "default" {
+	case r.Profile == "" || r.Profile == "default":
 		return "default"
 	}
 	return "profile:" + r.Profile
-}
-
-// eldest follows a chain of parents to its beginning. A chain that comes back to itself ends where it would repeat.
-func eldest(task string, parent func(string) (string, bool)) string {
-	seen := map[string]bool{}
-	for parent != nil && !seen[task] {
-		seen[task] = true
-		up, ok := parent(task)
-		if !ok || up == "" || seen[up] {
-			break
-		}
-		task = up
-	}
-	return task
 }
 
 // Sanitise makes a label value of a key: characters outside A-Z, a-z, 0-9, "_", "." and "-" become "_", and it is cut

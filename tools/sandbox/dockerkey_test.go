@@ -8,12 +8,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The six steps of spec C4.1, in their order: each row would have another key if an earlier step came later.
+// The rules in their order: each row would have another key if an earlier rule came later.
 func TestContainerKey(t *testing.T) {
-	chain := map[string]string{"sa-3": "sa-2", "sa-2": "sa-1", "loop-a": "loop-b", "loop-b": "loop-a", "self": "self"}
-	parent := func(task string) (string, bool) { up, ok := chain[task]; return up, ok }
 	docker := func(change func(*Request)) Request {
-		r := Request{Backend: "docker", Persistent: true, Profile: "work", Session: "slack:c1:u1", Parent: parent}
+		r := Request{Persistent: true, Profile: "work", Session: "slack:c1:u1"}
 		change(&r)
 		return r
 	}
@@ -22,29 +20,16 @@ func TestContainerKey(t *testing.T) {
 		r    Request
 		want string
 	}{
-		{"1: own image beats the shared key", docker(func(r *Request) { r.Task, r.Own, r.Shared = "sa-3", true, "team" }), "sa-3"},
-		{"1: own image beats the chain of throwaway Docker", docker(func(r *Request) { r.Task, r.Own, r.Persistent = "sa-3", true, false }), "sa-3"},
-		{"1: own backend counts on ssh too", docker(func(r *Request) { r.Backend, r.Task, r.Own = "ssh", "sa-3", true }), "sa-3"},
-		{"1: without a task there is nothing of its own", docker(func(r *Request) { r.Own = true }), "profile:work"},
-		{"2: throwaway task of the chain's first", docker(func(r *Request) { r.Task, r.Persistent = "sa-3", false }), "sa-1"},
-		{"2: a task that nobody started", docker(func(r *Request) { r.Task, r.Persistent = "sa-9", false }), "sa-9"},
-		{"2: a loop ends", docker(func(r *Request) { r.Task, r.Persistent = "loop-a", false }), "loop-b"},
-		{"2: a task that is its own parent", docker(func(r *Request) { r.Task, r.Persistent = "self", false }), "self"},
-		{"2: before the session, and before no session", docker(func(r *Request) { r.Task, r.Persistent, r.Session = "sa-2", false, "" }), "sa-1"},
-		{"2: not in persistent Docker", docker(func(r *Request) { r.Task = "sa-3" }), "profile:work"},
-		{"2: not on ssh", docker(func(r *Request) { r.Backend, r.Persistent, r.Task = "ssh", false, "sa-3" }), "session:slack:c1:u1"},
-		{"3: shared, whatever the profile", docker(func(r *Request) { r.Shared = "team" }), "shared:team"},
-		{"3: shared without a session", docker(func(r *Request) { r.Shared, r.Session = "team", "" }), "shared:team"},
-		{"3: the raw key, not a sanitised one", docker(func(r *Request) { r.Shared = "team/workspace" }), "shared:team/workspace"},
-		{"3: throwaway Docker ignores it", docker(func(r *Request) { r.Shared, r.Persistent = "team", false }), "session:slack:c1:u1"},
-		{"3: ssh ignores it", docker(func(r *Request) { r.Shared, r.Backend = "team", "ssh" }), "session:slack:c1:u1"},
-		{"4: no session", docker(func(r *Request) { r.Session = "" }), "default"},
-		{"4: no session on ssh", docker(func(r *Request) { r.Backend, r.Session = "ssh", "" }), "default"},
-		{"5: ssh by session", docker(func(r *Request) { r.Backend = "ssh" }), "session:slack:c1:u1"},
-		{"5: throwaway Docker by session", docker(func(r *Request) { r.Persistent = false }), "session:slack:c1:u1"},
-		{"6: the default profile", docker(func(r *Request) { r.Profile = "default" }), "default"},
-		{"6: no profile is the default one", docker(func(r *Request) { r.Profile = "" }), "default"},
-		{"6: a named profile", docker(func(r *Request) {}), "profile:work"},
+		{"1: shared, whatever the profile", docker(func(r *Request) { r.Shared = "team" }), "shared:team"},
+		{"1: shared without a session", docker(func(r *Request) { r.Shared, r.Session = "team", "" }), "shared:team"},
+		{"1: the raw key, not a sanitised one", docker(func(r *Request) { r.Shared = "team/workspace" }), "shared:team/workspace"},
+		{"1: a throwaway container ignores it", docker(func(r *Request) { r.Shared, r.Persistent = "team", false }), "session:slack:c1:u1"},
+		{"2: no session", docker(func(r *Request) { r.Session = "" }), "default"},
+		{"2: a throwaway container without a session", docker(func(r *Request) { r.Session, r.Persistent = "", false }), "default"},
+		{"3: throwaway by session", docker(func(r *Request) { r.Persistent = false }), "session:slack:c1:u1"},
+		{"4: the default profile", docker(func(r *Request) { r.Profile = "default" }), "default"},
+		{"4: no profile is the default one", docker(func(r *Request) { r.Profile = "" }), "default"},
+		{"4: a named profile", docker(func(r *Request) {}), "profile:work"},
 	} {
 		require.Equal(t, tc.want, ContainerKey(tc.r), tc.name)
 	}

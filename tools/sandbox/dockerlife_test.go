@@ -52,7 +52,7 @@ func testEngine(t *testing.T) *engine {
 // match. All of them are removed at the end.
 func dockerOptions(t *testing.T, e *engine, change func(*DockerOptions)) DockerOptions {
 	t.Helper()
-	o := DockerOptions{Request: Request{Backend: "docker", Persistent: true}, KeepRunning: true, KeepOrphans: true, Dir: t.TempDir(), Image: busyboxImage, Now: time.Now}
+	o := DockerOptions{Request: Request{Persistent: true}, KeepRunning: true, KeepOrphans: true, Dir: t.TempDir(), Image: busyboxImage, Now: time.Now}
 	if change != nil {
 		change(&o)
 	}
@@ -401,7 +401,7 @@ func TestDocker_Throwaway_KeepsNothing(t *testing.T) {
 	entries, err := os.ReadDir(o.Dir)
 	require.NoError(t, err)
 	require.Empty(t, entries, "nothing on this machine")
-	require.False(t, Used(o.Dir, o.Request))
+	require.False(t, o.used())
 }
 
 func TestDocker_Close_Policy(t *testing.T) {
@@ -422,7 +422,7 @@ func TestDocker_Close_Policy(t *testing.T) {
 		if tc.stays {
 			require.True(t, r.Container.State.Running)
 		}
-		require.True(t, Used(o.Dir, o.Request))
+		require.True(t, o.used())
 		out, _ := sh(t, takePlace(t, o), "cat /root/file")
 		require.Equal(t, "kept\n", out, "the files outlive the container: %+v", tc)
 		_, _, err = p.container(t.Context())

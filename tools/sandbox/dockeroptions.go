@@ -151,11 +151,7 @@ func (o DockerOptions) check() error {
 }
 
 // key is whose container it is.
-func (o DockerOptions) key() string {
-	r := o.Request
-	r.Backend = "docker"
-	return ContainerKey(r)
-}
+func (o DockerOptions) key() string { return ContainerKey(o.Request) }
 
 // labels are what the container is found again by.
 func (o DockerOptions) labels() map[string]string {

@@ -42,45 +42,9 @@ type dockerPlace struct {
 	id     string
 	gen    int // counts the containers, and the starts of a stopped one
 	mounts Mounts
-	making *making
+	making *attempt
 	reaped bool
 	closed bool
-}
-
-// making is one attempt to find or make the container; many may wait for it.
-type making struct {
-	done chan struct{}
-	err  error // valid after done
-
-	mu     sync.Mutex
-	listen map[int]func(line string)
-	next   int
-}
-
-// tell passes a line about the progress on.
-func (m *making) tell(line string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, f := range m.listen {
-		f(line)
-	}
-}
-
-// follow calls f with each line until stop.
-func (m *making) follow(f func(string)) (stop func()) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.listen == nil {
-		m.listen = map[int]func(string){}
-	}
-	n := m.next
-	m.next++
-	m.listen[n] = f
-	return func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(m.listen, n)
-	}
 }
 
 func newDockerPlace(o DockerOptions) (*dockerPlace, error) {
@@ -121,31 +85,19 @@ func (p *dockerPlace) ready(ctx context.Context, progress func(string)) (id stri
 		}
 		m := p.making
 		if m == nil {
-			m = &making{done: make(chan struct{})}
+			m = newAttempt()
 			p.making = m
 			p.routines.Go(func() { p.make(m) })
 		}
 		p.mu.Unlock()
-		if err := wait(ctx, m, progress); err != nil {
+		if err := m.wait(ctx, progress); err != nil {
 			return "", 0, err
 		}
 	}
 }
 
-func wait(ctx context.Context, m *making, progress func(string)) error {
-	if progress != nil {
-		defer m.follow(progress)()
-	}
-	select {
-	case <-m.done:
-		return m.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // make is one attempt.
-func (p *dockerPlace) make(m *making) {
+func (p *dockerPlace) make(m *attempt) {
 	id, mounts, err := p.findOrCreate(m)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,15 +106,14 @@ func (p *dockerPlace) make(m *making) {
 		if !errors.Is(err, ErrUnavailable) {
 			err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
-		m.err = err
 	} else {
 		p.id, p.mounts = id, mounts
 		p.gen++
 	}
-	close(m.done)
+	m.end(err)
 }
 
-func (p *dockerPlace) findOrCreate(m *making) (id string, mounts Mounts, err error) {
+func (p *dockerPlace) findOrCreate(m *attempt) (id string, mounts Mounts, err error) {
 	e, err := p.theEngine(p.ctx)
 	if err != nil {
 		return "", Mounts{}, err
@@ -338,10 +289,8 @@ func containerName() string {
 	return "herald-" + hex.EncodeToString(b[:])
 }
 
-// Used reports whether a place of a key ever had files below a sandbox directory. Once it had, commands of that key
-// never run anywhere else.
-func Used(dir string, r Request) bool {
-	o := DockerOptions{Dir: dir, Request: r}
+// used reports whether the key ever had files below the sandbox directory.
+func (o DockerOptions) used() bool {
 	_, err := os.Lstat(o.filesDir())
 	return !errors.Is(err, os.ErrNotExist)
 }

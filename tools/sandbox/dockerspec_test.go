@@ -13,7 +13,7 @@ import (
 
 func specOptions(t *testing.T, change func(*DockerOptions)) DockerOptions {
 	t.Helper()
-	o := DockerOptions{Request: Request{Backend: "docker", Persistent: true, Profile: "work", Session: "s"}, Dir: t.TempDir(), Image: "image", CPU: 1.5, MemoryMB: 512, DiskMB: 1024, Shm: "1g"}
+	o := DockerOptions{Request: Request{Persistent: true, Profile: "work", Session: "s"}, Dir: t.TempDir(), Image: "image", CPU: 1.5, MemoryMB: 512, DiskMB: 1024, Shm: "1g"}
 	if change != nil {
 		change(&o)
 	}

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"time"
@@ -34,6 +35,15 @@ var ErrNotRegular = errors.New("not a regular file")
 // ErrGone is wrapped by Resume when nothing is known of the process, and by Process.Write and CloseInput when it has
 // ended or its input is closed.
 var ErrGone = errors.New("the process is gone")
+
+// errClosed is what every method of a closed environment that needs the place returns. It wraps ErrUnavailable.
+var errClosed = fmt.Errorf("%w: it was closed", ErrUnavailable)
+
+// errForeign is wrapped by Kill when another environment started the process.
+var errForeign = errors.New("the process belongs to another environment")
+
+// DefaultJobLog is how many bytes of the output of a background command are kept.
+const DefaultJobLog = 8 << 20
 
 // Environment is a place with a shell and files. Implementations are safe for concurrent use: commands of
 // many sessions run side by side in one environment. All paths are absolute paths inside it; a relative

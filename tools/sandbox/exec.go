@@ -14,21 +14,12 @@ import (
 	"time"
 )
 
-const (
-	// drainTime is how long output is still read after the shell ended: a background child may hold the
-	// pipe for ever.
-	drainTime = 300 * time.Millisecond
-	// markName is the variable by which a command's processes are found wherever they went. Its value is
-	// random for each command.
-	markName = "HERALD_SANDBOX_EXEC"
-)
-
 // Exec implements Environment.
 func (l *Local) Exec(ctx context.Context, c Command) (Result, error) {
-	return execute(ctx, l, c, newWindow(l.opts.Window, l.spills.open))
+	return execute(ctx, host{begin: l.begin, left: l.Dir, remember: l.sessions.remember}, c, newWindow(l.opts.Window, l.spills.open))
 }
 
-// begin implements executor.
+// begin starts a command for Exec.
 func (l *Local) begin(ctx context.Context, c Command, win *window) (execution, error) {
 	p, err := l.start(ctx, c, win)
 	if err != nil {
@@ -36,9 +27,6 @@ func (l *Local) begin(ctx context.Context, c Command, win *window) (execution, e
 	}
 	return running{l, p}, nil
 }
-
-// left implements executor.
-func (l *Local) left(session string) (string, bool) { return l.Dir(session) }
 
 // running makes an execution of a local process.
 type running struct {

@@ -8,8 +8,18 @@ import (
 	"time"
 )
 
-// backstop is how long a kill may take before Exec returns without having seen the end.
-const backstop = 2 * time.Second
+// Time limits of commands, the same in every environment.
+const (
+	// drainTime is how long output is still read after the shell ended: a background child may hold the pipe open.
+	drainTime = 300 * time.Millisecond
+	// backstop is how long a kill may take before Exec returns without having seen the end.
+	backstop = 2 * time.Second
+	// termGrace and killGrace are how long the processes of a command may take to end after TERM, and after KILL.
+	termGrace = time.Second
+	killGrace = 2 * time.Second
+	// writeWait is how long Process.Write waits for a command that does not read.
+	writeWait = 5 * time.Second
+)
 
 // execution is a command under way.
 type execution interface {
@@ -31,17 +41,17 @@ type outcome struct {
 	err  error  // it could not be run, or its end was not seen
 }
 
-// executor is what Exec needs of an environment.
-type executor interface {
-	// left says where the session is, or would start, as far as that is known without asking the place.
-	left(session string) (dir string, ok bool)
-	remember(session, dir string)
+// host is what Exec needs of an environment.
+type host struct {
 	// begin starts a command whose output goes to win and to c.Output.
-	begin(ctx context.Context, c Command, win *window) (execution, error)
+	begin func(ctx context.Context, c Command, win *window) (execution, error)
+	// left says where the session is, or would start, as far as that is known without asking the place.
+	left     func(session string) (dir string, ok bool)
+	remember func(session, dir string)
 }
 
 // execute is Exec for all environments: begin, wait, end where needed, and what became of it.
-func execute(ctx context.Context, e executor, c Command, win *window) (Result, error) {
+func execute(ctx context.Context, e host, c Command, win *window) (Result, error) {
 	began := time.Now()
 	if ctx.Err() != nil {
 		return finish(e, reason(ctx, Result{}), c, "", began), nil
@@ -118,7 +128,7 @@ func reason(ctx context.Context, r Result) Result {
 }
 
 // finish sets what depends on how the command ended. An empty dir is that of the session.
-func finish(e executor, r Result, c Command, dir string, began time.Time) Result {
+func finish(e host, r Result, c Command, dir string, began time.Time) Result {
 	r.Took = time.Since(began)
 	switch {
 	case r.TimedOut:
@@ -156,4 +166,16 @@ func checkLine(line string) error {
 		return errors.New("the command contains a NUL byte")
 	}
 	return nil
+}
+
+// within receives from ch, for at most d.
+func within[T any](d time.Duration, ch <-chan T) (v T, ok bool) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case v = <-ch:
+		return v, true
+	case <-t.C:
+		return v, false
+	}
 }

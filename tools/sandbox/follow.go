@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -157,6 +156,3 @@ func lostJob(dir string) (fs.FileInfo, error) {
 	}
 	return os.Lstat(dir)
 }
-
-// droppedNote stands in the output of a background command where a part of it is no longer kept.
-func droppedNote(n int64) string { return fmt.Sprintf("\n[%d bytes of output were dropped here]\n", n) }

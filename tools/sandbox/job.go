@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,13 +28,8 @@ const (
 	jobClosed = "in.closed"  // the input was closed
 )
 
-// DefaultJobLog is how many bytes of the output of a background command are kept on disk.
-const DefaultJobLog = 8 << 20
-
 // minJobLog keeps a segment larger than what is read in one piece.
 const minJobLog = 4 << 10
-
-var jobID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // jobSpec is what the supervisor is told, through a pipe: variables are in no argument list and on no disk.
 type jobSpec struct {

@@ -7,12 +7,6 @@ import (
 	"time"
 )
 
-// The grace of a kill: how long the group may take to end after TERM, and after KILL.
-const (
-	termGrace = time.Second
-	killGrace = 2 * time.Second
-)
-
 // killer ends process trees. Its functions are fields so that tests can break them.
 type killer struct {
 	list     func() ([]process, error)

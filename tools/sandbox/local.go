@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,8 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -64,14 +60,14 @@ type LocalOptions struct {
 // Local runs commands on this machine as the user of the daemon. It is safe for concurrent use.
 type Local struct {
 	localFiles
-	*sessions
-	opts    LocalOptions
-	home    string
-	pass    []string
-	id      string // random, of this environment
-	private string // owner-only directory for the login snapshot
-	killer  killer
-	usable  func(dir string) error
+	sessions *sessions
+	opts     LocalOptions
+	home     string
+	pass     []string
+	id       string // random, of this environment
+	private  string // owner-only directory for the login snapshot
+	killer   killer
+	usable   func(dir string) error
 
 	shellOnce sync.Mutex
 	shell     *shell
@@ -119,7 +115,7 @@ func NewLocal(o LocalOptions) (*Local, error) {
 		home = h
 	}
 	removeLeftovers(o.Now())
-	private, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", privatePrefix, os.Getpid())) // 0700
+	private, err := makePrivate("")
 	if err != nil {
 		return nil, fmt.Errorf("local sandbox: %w", err)
 	}
@@ -132,48 +128,18 @@ func NewLocal(o LocalOptions) (*Local, error) {
 	return l, nil
 }
 
-// privatePrefix begins the names of private directories, before the process id of their daemon.
-const privatePrefix = "herald-shell-"
-
-// leftoverAge is how old a private directory must be before it is taken for a dead daemon's.
-const leftoverAge = time.Hour
-
-// removeLeftovers removes the private directories of daemons that were killed.
-func removeLeftovers(now time.Time) {
-	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), privatePrefix+"*"))
-	if err != nil {
-		return
-	}
-	for _, dir := range dirs {
-		name, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), privatePrefix), "-")
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid <= 1 || !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-			continue
-		}
-		if st, err := os.Lstat(dir); err == nil && st.IsDir() && now.Sub(st.ModTime()) > leftoverAge {
-			_ = os.RemoveAll(dir) // others' directories refuse
-		}
-	}
-}
-
-func randomID() string {
-	var b [9]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
-}
-
 // Backend is "local".
 func (l *Local) Backend() string { return "local" }
-
-// HostPath implements Hosted: every absolute path is its own name.
-func (l *Local) HostPath(path string) (string, bool) { return path, filepath.IsAbs(path) }
 
 // Home is the home directory of commands.
 func (l *Local) Home() string { return l.home }
 
+// Forget drops the directory of a session.
+func (l *Local) Forget(session string) { l.sessions.Forget(session) }
+
 // Dir returns where the session left off, or where a new one starts.
 func (l *Local) Dir(session string) (string, bool) {
-	if dir, ok := l.dir(session); ok {
+	if dir, ok := l.sessions.dir(session); ok {
 		return dir, true
 	}
 	return l.defaultDir(), false
@@ -251,9 +217,6 @@ func (l *Local) theShell(ctx context.Context) (shell, error) {
 	l.shell = &s
 	return s, nil
 }
-
-// errClosed is what a command gets after Close.
-var errClosed = fmt.Errorf("%w: it was closed", ErrUnavailable)
 
 // Close kills the commands of Exec and, unless KeepJobs is set, the background commands, waits for them, and removes the
 // login snapshot.

@@ -20,8 +20,6 @@ import (
 )
 
 const (
-	// writeWait is how long Write waits for a command that does not read.
-	writeWait = 5 * time.Second
 	// lookEvery is how often a command is looked at whose supervisor is gone, and a pipe that can't wake us.
 	lookEvery = time.Second
 	// jobKeep and maxJobs bound the directories of commands that ended.
@@ -257,7 +255,7 @@ func (l *Local) jobSpec(sh shell, c Command, dir, place string) jobSpec {
 
 // newJobDir makes a job's directory with its pipes.
 func (l *Local) newJobDir(id string) (string, error) {
-	if !jobID.MatchString(id) {
+	if !validID(id) {
 		return "", fmt.Errorf("%q is no name for a background command", id)
 	}
 	if err := spill.EnsureDir(l.jobDir(), true); err != nil {
@@ -386,7 +384,7 @@ func (j *job) feed(r io.Reader, open bool) {
 
 // Resume implements Environment.
 func (l *Local) Resume(_ context.Context, ref Ref, c Command) (Process, error) {
-	if !jobID.MatchString(ref.ID) {
+	if !validID(ref.ID) {
 		return nil, fmt.Errorf("background command %q: %w", ref.ID, ErrGone)
 	}
 	dir := filepath.Join(l.jobDir(), ref.ID)
@@ -416,7 +414,7 @@ func (l *Local) Resume(_ context.Context, ref Ref, c Command) (Process, error) {
 func (l *Local) Kill(ctx context.Context, p Process) error {
 	j, ok := p.(*job)
 	if !ok {
-		return fmt.Errorf("process %s belongs to another environment", p.ID())
+		return fmt.Errorf("process %s: %w", p.ID(), errForeign)
 	}
 	l.routines.Go(func() { j.kill(l.jobKiller()) })
 	for _, step := range []<-chan struct{}{j.killed, j.done} {

@@ -65,7 +65,7 @@ func NewMounts(home string, mounts ...Mount) (Mounts, error) {
 // All returns the mounts, the longest container directory first.
 func (m Mounts) All() []Mount { return slices.Clone(m.list) }
 
-// HostPath implements Hosted: the mount with the longest container directory that is the path's own or above it
+// HostPath returns the name that an absolute path of the container has on this machine: the mount with the longest container directory that is the path's own or above it
 // decides. The path is cleaned first, so that "..", which the kernel would resolve after links, leads nowhere else than
 // its text says. Credentials have no host path, and the file need not exist.
 func (m Mounts) HostPath(p string) (host string, ok bool) {

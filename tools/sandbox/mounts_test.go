@@ -12,9 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var _ Hosted = (*Local)(nil)
-var _ Hosted = Mounts{}
-
 // plant makes files below a directory: names that end in "/" are directories, "a -> b" is a link.
 func plant(t *testing.T, dir string, names ...string) {
 	t.Helper()
@@ -218,15 +215,6 @@ func TestParseVolume(t *testing.T) {
 		_, _, err := ParseVolume(text)
 		require.Error(t, err, text)
 	}
-}
-
-func TestLocal_HostPathIsThePath(t *testing.T) {
-	l := &Local{}
-	got, ok := l.HostPath("/any/path")
-	require.True(t, ok)
-	require.Equal(t, "/any/path", got)
-	_, ok = l.HostPath("any")
-	require.False(t, ok)
 }
 
 // FuzzMounts: whatever the path, what comes back is in the directory of a mount, and no credential.

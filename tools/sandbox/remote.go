@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -45,12 +44,12 @@ type remoteOptions struct {
 // needs sh there and what busybox has; with bash commands get the state of a login shell. It is safe for concurrent
 // use.
 type remote struct {
-	*sessions
-	carrier carrier
-	opts    remoteOptions
-	id      string // random, of this environment
-	killer  remoteKiller
-	spills  spills
+	sessions *sessions
+	carrier  carrier
+	opts     remoteOptions
+	id       string // random, of this environment
+	killer   remoteKiller
+	spills   spills
 
 	turn    chan struct{} // holds a token while nobody looks at the place
 	setting *setting      // under turn
@@ -117,17 +116,20 @@ func (r *remote) Home() string {
 	return known.home
 }
 
+// Forget drops the directory of a session.
+func (r *remote) Forget(session string) { r.sessions.Forget(session) }
+
 // Dir returns where the session left off, or where a new one starts.
 func (r *remote) Dir(session string) (string, bool) {
-	if dir, ok := r.dir(session); ok {
+	if dir, ok := r.sessions.dir(session); ok {
 		return dir, true
 	}
 	return r.startDir(), false
 }
 
-// left implements executor.
+// left is Dir as far as it is known without asking the place.
 func (r *remote) left(session string) (string, bool) {
-	dir, ok := r.dir(session)
+	dir, ok := r.sessions.dir(session)
 	if ok {
 		return dir, true
 	}
@@ -155,7 +157,14 @@ func (r *remote) startDir() string {
 // Exec implements Environment. An error that wraps errStarted means that the connection was lost while the command
 // ran; the Result then has its output so far.
 func (r *remote) Exec(ctx context.Context, c Command) (Result, error) {
-	return execute(ctx, r, c, newWindow(r.opts.Window, r.spills.open))
+	return execute(ctx, host{begin: r.begin, left: r.left, remember: r.sessions.remember}, c, newWindow(r.opts.Window, r.spills.open))
+}
+
+// Busy reports whether a command of Exec runs.
+func (r *remote) Busy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.running) > 0
 }
 
 // reset forgets what is known about the place, after it was replaced by another one. Directories of sessions are
@@ -255,9 +264,6 @@ func (r *remote) bash(ctx context.Context, bash, private string) (shell, error) 
 	return shell{}, fmt.Errorf("%w: %s of the %s place does not run", ErrUnavailable, bash, r.Backend())
 }
 
-// variable is a name that a shell can export.
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 // snapshot runs the start files of a login shell once and stores its functions and aliases in the private directory.
 func (r *remote) snapshot(ctx context.Context, bash, private string) (shell, error) {
 	if private == "" {
@@ -299,38 +305,6 @@ func (r *remote) probe(ctx context.Context, argv []string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s ended with code %d: %s", ErrUnavailable, argv[0], code, errs.line())
 	}
 	return out.b, nil
-}
-
-// tail keeps the last bytes of a stream of diagnoses, and all of a short report.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-// maxReport bounds what is kept of the output of a script of ours.
-const maxReport = 16 << 20
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.b)+len(p) > maxReport {
-		return 0, errors.New("the report is too long")
-	}
-	t.b = append(t.b, p...)
-	return len(p), nil
-}
-
-// text is all of it, as valid UTF-8.
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(strings.ToValidUTF8(string(t.b), "\ufffd"))
-}
-
-// line is the last line that says something.
-func (t *tail) line() string {
-	text := t.text()
-	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 // Close kills the commands of Exec and, unless KeepJobs is set, the background commands, waits for them, removes the login

@@ -101,7 +101,7 @@ type remoteCommand struct {
 	err                 error
 }
 
-// begin implements executor.
+// begin starts a command for Exec.
 func (r *remote) begin(ctx context.Context, c Command, win *window) (execution, error) {
 	p, s, err := r.newCommand(ctx, c, win)
 	if err != nil {
@@ -215,18 +215,6 @@ func (p *remoteCommand) attend(ctx context.Context, s *setting) {
 	delete(p.r.running, p)
 	p.r.mu.Unlock()
 	close(p.done)
-}
-
-// within receives from ch, for at most d.
-func within[T any](d time.Duration, ch <-chan T) (v T, ok bool) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case v = <-ch:
-		return v, true
-	case <-t.C:
-		return v, false
-	}
 }
 
 // judge takes the end of the connection as that of the command when the wrapper did not report it.

@@ -63,7 +63,7 @@ func (r *remote) Start(ctx context.Context, c Command) (Process, error) {
 	if id == "" {
 		id = randomID()
 	}
-	if !jobID.MatchString(id) {
+	if !validID(id) {
 		return nil, fmt.Errorf("%q is no name for a background command", id)
 	}
 	p, s, err := r.newCommand(ctx, c, nil)
@@ -159,7 +159,7 @@ func (r *remote) discard(j *remoteJob) {
 // Resume implements Environment.
 func (r *remote) Resume(ctx context.Context, ref Ref, c Command) (Process, error) {
 	gone := fmt.Errorf("background command %q: %w", ref.ID, ErrGone)
-	if !jobID.MatchString(ref.ID) {
+	if !validID(ref.ID) {
 		return nil, gone
 	}
 	s, err := r.look(ctx)
@@ -220,7 +220,7 @@ func (r *remote) follow(j *remoteJob, c Command) bool {
 func (r *remote) Kill(ctx context.Context, p Process) error {
 	j, ok := p.(*remoteJob)
 	if !ok || j.r != r {
-		return fmt.Errorf("process %s belongs to another environment", p.ID())
+		return fmt.Errorf("process %s: %w", p.ID(), errForeign)
 	}
 	if !r.spawn(j.kill) {
 		return errClosed

@@ -2,21 +2,19 @@ package sandbox
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"os/exec"
-	"path/filepath"
+	"regexp"
 	"strings"
-	"syscall"
 	"time"
-
-	"herald/tools/spill"
 )
 
 // snapshotTimeout bounds the start files of the user's shell.
 const snapshotTimeout = 15 * time.Second
+
+// markName is the variable by which the processes of a command are found, wherever they went. Its value is random for
+// each command.
+const markName = "HERALD_SANDBOX_EXEC"
 
 // shell is how commands are started: the program with its arguments before the script, the variables they
 // see, and a file with functions and aliases of the login shell to source first.
@@ -46,80 +44,8 @@ func quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// findShell looks once how commands can be run here. With bash it captures what a login shell makes of the
-// environment; when that fails each command gets a login shell, or a plain bash where login shells do not
-// work at all. Without bash it is sh.
-func (l *Local) findShell(ctx context.Context) (shell, error) {
-	env := Scrub(l.opts.Environ(), l.pass, l.opts.Deny)
-	delete(env, "BASH_ENV")
-	delete(env, "ENV")
-	env["HOME"] = l.home
-	if env["PATH"] == "" {
-		env["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-	}
-	if env["TERM"] == "" {
-		env["TERM"] = "dumb"
-	}
-	if l.opts.Shell != "" && filepath.Base(l.opts.Shell) != "bash" {
-		return l.chosenShell(ctx, env)
-	}
-	bash, err := l.opts.LookPath(cmp.Or(l.opts.Shell, "bash"))
-	if err != nil && l.opts.Shell != "" {
-		return shell{}, fmt.Errorf("%w: the shell %q that was chosen is not there: %w", ErrUnavailable, l.opts.Shell, err)
-	}
-	if err != nil {
-		sh, err := l.opts.LookPath("sh")
-		if err != nil {
-			return shell{}, fmt.Errorf("%w: neither bash nor sh is on PATH; install one of them", ErrUnavailable)
-		}
-		return shell{argv: []string{sh, "-c"}, env: env}, nil
-	}
-	if s, err := l.snapshot(ctx, bash, env); err == nil {
-		return s, nil
-	}
-	if ctx.Err() != nil {
-		return shell{}, ctx.Err()
-	}
-	for _, argv := range [][]string{{bash, "-l", "-c"}, {bash, "-c"}} {
-		if _, err := l.probe(ctx, argv, env, "true"); err == nil {
-			return shell{argv: argv, env: env}, nil
-		}
-	}
-	return shell{}, fmt.Errorf("%w: %s does not run", ErrUnavailable, bash)
-}
-
-// chosenShell is another shell than bash that was asked for by name. It must understand what args writes.
-func (l *Local) chosenShell(ctx context.Context, env map[string]string) (shell, error) {
-	path, err := l.opts.LookPath(l.opts.Shell)
-	if err != nil {
-		return shell{}, fmt.Errorf("%w: the shell %q that was chosen is not there: %w", ErrUnavailable, l.opts.Shell, err)
-	}
-	const script = "trap 'printf yes; exit 0' EXIT\nset -- x 'exit 3'\n__herald_line=$2; shift; eval \"$__herald_line\""
-	out, err := l.probe(ctx, []string{path, "-c"}, env, script)
-	if err != nil || string(out) != "yes" {
-		return shell{}, fmt.Errorf("%w: the shell %s does not speak as sh does", ErrUnavailable, path)
-	}
-	return shell{argv: []string{path, "-c"}, env: env}, nil
-}
-
-// snapshot runs the start files of a login shell once. Variables come back as data and pass the same
-// filter as the daemon's own, so that a secret exported in a start file does not get through.
-func (l *Local) snapshot(ctx context.Context, bash string, env map[string]string) (shell, error) {
-	cut := newCut(l.id)
-	out, err := l.probe(ctx, []string{bash, "-l", "-c"}, env, snapshotScript(cut, l.opts.InitFiles))
-	if err != nil {
-		return shell{}, err
-	}
-	vars, functions, err := parseSnapshot(out, cut, l.pass, l.opts.Deny)
-	if err != nil {
-		return shell{}, err
-	}
-	file := filepath.Join(l.private, "snapshot.sh")
-	if err := spill.WriteExclusive(file, functions, true, true); err != nil {
-		return shell{}, err
-	}
-	return shell{argv: []string{bash, "-c"}, env: vars, source: file}, nil
-}
+// variable is a name that a shell can export.
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // newCut makes the text that parts a report, and that output of start files does not contain.
 func newCut(id string) string { return "--herald-" + id + "--" }
@@ -148,18 +74,4 @@ func parseSnapshot(out []byte, cut string, pass, deny []string) (vars map[string
 		return nil, nil, errors.New("the login shell has no PATH")
 	}
 	return vars, parts[2], nil
-}
-
-// probe runs a short script of ours and returns its output. The processes it started do not outlive it.
-func (l *Local) probe(ctx context.Context, argv []string, env map[string]string, script string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, snapshotTimeout)
-	defer cancel()
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, argv[0], append(argv[1:len(argv):len(argv)], script)...)
-	cmd.Env, cmd.Dir, cmd.Stdout = environ(env), "/", &out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	err := cmd.Run()
-	return out.Bytes(), err
 }

@@ -128,7 +128,7 @@ func newSSHCarrier(o SSHOptions) (*sshCarrier, error) {
 func socketDir(bases ...string) (string, error) {
 	removeLeftovers(time.Now())
 	for _, base := range bases {
-		dir, err := os.MkdirTemp(base, fmt.Sprintf("%s%d-", privatePrefix, os.Getpid())) // 0700
+		dir, err := makePrivate(base)
 		if err != nil {
 			continue
 		}

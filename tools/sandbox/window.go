@@ -144,6 +144,9 @@ func (w *window) close() {
 	}
 }
 
+// droppedNote is what the output of a background command has in place of n bytes that are no longer kept.
+func droppedNote(n int64) string { return fmt.Sprintf("\n[%d bytes of output were dropped here]\n", n) }
+
 // runeEnd returns the largest boundary of a rune in b that is not past n.
 func runeEnd(b []byte, n int) int {
 	for n > 0 && n < len(b) && !utf8.RuneStart(b[n]) {

@@ -1,0 +1,20 @@
+package sandbox
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"regexp"
+)
+
+// randomID returns a new random name of 18 letters and digits.
+func randomID() string {
+	var b [9]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// jobID is what the name of a background command may be, see Command.ID.
+var jobID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// validID reports whether a background command may have this name, see Command.ID.
+func validID(id string) bool { return jobID.MatchString(id) }
