@@ -18,6 +18,14 @@ func stub(name, toolset string) Tool {
 		Run: func(context.Context, Call) (Result, error) { return Result{Content: toolset}, nil }}
 }
 
+// core makes stubs core tools.
+func core(tools ...Tool) []Tool {
+	for i := range tools {
+		tools[i].Core = true
+	}
+	return tools
+}
+
 func newRegistry(t *testing.T, tools ...Tool) *Registry {
 	t.Helper()
 	r := NewRegistry(RegistryOptions{})
@@ -156,8 +164,8 @@ func TestRegistry_Concurrent(t *testing.T) {
 }
 
 func TestRegistry_Resolve(t *testing.T) {
-	r := newRegistry(t, stub("terminal", "terminal"), stub("process", "terminal"), stub("web_search", "web"), stub("read_file", "file"),
-		stub("cronjob", "cronjob"), stub("mcp__x__y", "mcp-x"), stub("mcp__web__z", "mcp-web"))
+	r := newRegistry(t, append(core(stub("terminal", "terminal"), stub("process", "terminal"), stub("web_search", "web"), stub("read_file", "file"),
+		stub("cronjob", "cronjob")), stub("mcp__x__y", "mcp-x"), stub("mcp__web__z", "mcp-web"))...)
 	require.NoError(t, r.Alias("x", "mcp-x"))
 	require.NoError(t, r.Alias("web", "mcp-web"))
 	require.NoError(t, r.Alias("loop1", "loop2"))
@@ -169,13 +177,11 @@ func TestRegistry_Resolve(t *testing.T) {
 		known bool
 	}{
 		{"terminal", []string{"process", "terminal"}, true},
-		{"search", []string{"web_search"}, true},
-		{"web", []string{"mcp__web__z", "web_search"}, true}, // an alias that is also a shipped toolset
+		{"web", []string{"mcp__web__z", "web_search"}, true}, // an alias that is also a toolset
 		{"mcp-x", []string{"mcp__x__y"}, true},
 		{"x", []string{"mcp__x__y"}, true},
-		{"browser", []string{}, true}, // nothing of it is registered
-		{"debugging", []string{"mcp__web__z", "process", "read_file", "terminal", "web_search"}, true},
-		{"safe", []string{"mcp__web__z", "web_search"}, true},
+		{"browser", nil, false}, // no tool of it is registered
+		{"debugging", []string{"process", "read_file", "terminal"}, true},
 		{"coding", []string{"process", "read_file", "terminal", "web_search"}, true},
 		{"core", []string{"cronjob", "process", "read_file", "terminal", "web_search"}, true},
 		{"all", []string{"cronjob", "mcp__web__z", "mcp__x__y", "process", "read_file", "terminal", "web_search"}, true},
@@ -202,7 +208,7 @@ func TestRegistry_Resolve(t *testing.T) {
 }
 
 func TestRegistry_Select(t *testing.T) {
-	r := newRegistry(t, stub("terminal", "terminal"), stub("web_search", "web"), stub("cronjob", "cronjob"), stub("extra", "extra"))
+	r := newRegistry(t, append(core(stub("terminal", "terminal"), stub("web_search", "web"), stub("cronjob", "cronjob")), stub("extra", "extra"))...)
 	names, unknown := r.Select(nil, nil)
 	require.Equal(t, []string{"cronjob", "extra", "terminal", "web_search"}, names)
 	require.Empty(t, unknown)

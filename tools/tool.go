@@ -84,7 +84,8 @@ const (
 
 // Spec declares a tool. It is a value: registering it twice with the same toolset replaces it.
 type Spec struct {
-	Name        string
+	Name string
+	// Toolset is the group that people switch the tool on and off with; the first tool that names one makes it.
 	Toolset     string
 	Description string
 	// Parameters is a JSON Schema of type object; nil means no parameters. Register refuses anything else.
@@ -107,8 +108,10 @@ type Spec struct {
 	Describe func() (description string, parameters json.RawMessage, err error)
 	// Deferrable tools may be left out of the prompt and found by search.
 	Deferrable bool
-	// Core tools are never deferred.
+	// Core tools are part of the toolset "core" and are never deferred.
 	Core bool
+	// Attended tools need a person in the chat: runs of scheduled jobs don't get them.
+	Attended bool
 	// Timeout bounds one call. 0 takes the bus's default; negative means the handler bounds itself.
 	Timeout time.Duration
 	// MaxResult is how many characters of result go to the model, 0 for the default of 100,000 and

@@ -6,52 +6,20 @@ import (
 	"strings"
 )
 
-// toolset is a named group that the product ships: tools by name, and other groups.
-type toolset struct {
-	tools    []string
-	includes []string
-	// bundle groups are pictures of a whole surface: subtracting one takes away only what is not core.
-	bundle bool
+// composite is a toolset that no tool names as its own.
+type composite struct {
+	includes []string // toolsets whose tools are in it
+	// core puts all core tools in it. Disabling such a toolset takes away only what is not core.
+	core    bool
+	without []string // toolsets that are left out of the core
 }
 
-// coreTools is what the full surface offers where it is registered.
-var coreTools = []string{
-	"web_search", "web_extract", "terminal", "process", "read_file", "write_file", "patch", "search_files",
-	"vision_analyze", "skills_list", "skill_view", "skill_manage",
-	"browser_navigate", "browser_snapshot", "browser_click", "browser_type", "browser_scroll", "browser_back",
-	"browser_press", "browser_get_images", "browser_vision", "browser_console", "browser_cdp", "browser_dialog",
-	"todo", "memory", "session_search", "clarify", "execute_code", "delegate_task", "cronjob", "computer_use",
-}
-
-// notCoding is what the coding posture leaves out of the core.
-var notCoding = []string{"cronjob", "computer_use"}
-
-// toolsets are the groups by name. Tools that are not registered resolve to nothing.
-var toolsets = map[string]toolset{
-	"web":            {tools: []string{"web_search", "web_extract"}},
-	"search":         {tools: []string{"web_search"}},
-	"terminal":       {tools: []string{"terminal", "process"}},
-	"file":           {tools: []string{"read_file", "write_file", "patch", "search_files"}},
-	"todo":           {tools: []string{"todo"}},
-	"memory":         {tools: []string{"memory"}},
-	"session_search": {tools: []string{"session_search"}},
-	"clarify":        {tools: []string{"clarify"}},
-	"code_execution": {tools: []string{"execute_code"}},
-	"delegation":     {tools: []string{"delegate_task"}},
-	"cronjob":        {tools: []string{"cronjob"}},
-	"messaging":      {tools: []string{"send_message"}},
-	"skills":         {tools: []string{"skills_list", "skill_view", "skill_manage"}},
-	"browser": {tools: []string{"browser_navigate", "browser_snapshot", "browser_click", "browser_type",
-		"browser_scroll", "browser_back", "browser_press", "browser_get_images", "browser_vision",
-		"browser_console", "browser_cdp", "browser_dialog"}},
-	"vision":       {tools: []string{"vision_analyze"}},
-	"computer_use": {tools: []string{"computer_use"}},
-
-	"core":      {tools: coreTools, bundle: true},
-	"safe":      {includes: []string{"web", "vision"}},
-	"debugging": {includes: []string{"terminal", "web", "file"}},
-	"coding": {tools: slices.DeleteFunc(slices.Clone(coreTools),
-		func(n string) bool { return slices.Contains(notCoding, n) }), bundle: true},
+// composites are the toolsets that the product puts together. All others are what the registered tools name in Spec.Toolset,
+// so that a new tool needs no entry here.
+var composites = map[string]composite{
+	"core":      {core: true},
+	"coding":    {core: true, without: []string{"cronjob"}},
+	"debugging": {includes: []string{"terminal", "file"}},
 }
 
 // toolsetMemo keeps resolved toolsets of one generation.
@@ -63,10 +31,10 @@ type toolsetMemo struct {
 // toolsetEntries is how many resolved toolsets are kept.
 const toolsetEntries = 256
 
-// Toolsets returns the names of all toolsets: the shipped ones, those of registered tools, and aliases. Sorted.
+// Toolsets returns the names of all toolsets: the composites, those of registered tools, and aliases. Sorted.
 func (r *Registry) Toolsets() []string {
 	names := map[string]bool{}
-	for name := range toolsets {
+	for name := range composites {
 		names[name] = true
 	}
 	for _, e := range r.snapshot() {
@@ -79,7 +47,7 @@ func (r *Registry) Toolsets() []string {
 }
 
 // Resolve returns the registered tools of a toolset, sorted. "all" and "*" are every tool. An alias that is
-// also the name of a shipped toolset gives both. known is false for a name that is no toolset.
+// also the name of a toolset gives both. known is false for a name that is no toolset.
 func (r *Registry) Resolve(name string) (names []string, known bool) {
 	gen := r.Generation()
 	r.mu.RLock()
@@ -120,14 +88,14 @@ func collect(name string, entries map[string]*entry, aliases map[string]string, 
 	}
 	visited[name] = true
 	known := false
-	if t, ok := toolsets[name]; ok {
+	if c, ok := composites[name]; ok {
 		known = true
-		for _, n := range t.tools {
-			if _, registered := entries[n]; registered {
+		for n, e := range entries {
+			if c.core && e.tool.Core && !slices.Contains(c.without, e.tool.Toolset) {
 				found[n] = true
 			}
 		}
-		for _, other := range t.includes {
+		for _, other := range c.includes {
 			collect(other, entries, aliases, found, visited)
 		}
 	}
@@ -145,7 +113,7 @@ func collect(name string, entries map[string]*entry, aliases map[string]string, 
 }
 
 // Select returns the tools that a session gets, sorted, and the names that are no toolset. enabled nil is
-// every tool, empty is none. disabled is taken away last; a bundle there takes away only what is not core.
+// every tool, empty is none. disabled is taken away last.
 func (r *Registry) Select(enabled, disabled []string) (names, unknown []string) {
 	if enabled == nil {
 		enabled = []string{"all"}
@@ -166,9 +134,10 @@ func (r *Registry) Select(enabled, disabled []string) (names, unknown []string) 
 			unknown = append(unknown, set)
 		}
 		for _, n := range tools {
-			if !(toolsets[set].bundle && slices.Contains(coreTools, n)) {
-				delete(chosen, n)
+			if spec, _ := r.Spec(n); composites[set].core && spec.Core {
+				continue
 			}
+			delete(chosen, n)
 		}
 	}
 	return slices.Sorted(maps.Keys(chosen)), unknown

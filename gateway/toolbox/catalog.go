@@ -8,7 +8,6 @@ import (
 	"herald/gateway/model"
 	"herald/sessions"
 	"herald/tools"
-	"herald/tools/clarify"
 	"herald/tools/cronjob"
 )
 
@@ -46,11 +45,11 @@ func (b *Toolbox) Names(ctx context.Context, origin sessions.Origin) []string {
 	return out
 }
 
-// needsSomebody reports whether a tool is not for a run of a job: nobody can be asked there, its output is delivered by
-// itself, and jobs that make jobs have to be allowed.
+// needsSomebody reports whether a tool is not for a run of a job: nobody can be asked there, and jobs that make jobs have to
+// be allowed.
 func (b *Toolbox) needsSomebody(name string) bool {
 	spec, _ := b.registry.Spec(name)
-	return name == clarify.Name || spec.Toolset == "messaging" || name == cronjob.Name && !b.o.Config().Cron.AllowScheduling
+	return spec.Attended || name == cronjob.Name && !b.o.Config().Cron.AllowScheduling
 }
 
 // firstSet returns the first list that holds something.

@@ -155,7 +155,7 @@ func (w *Workspace) Decide(ctx context.Context, spec tools.Spec) {
 
 // needsWorkspace reports whether a tool works with files or commands.
 func needsWorkspace(spec tools.Spec) bool {
-	return spec.ChangesFiles || spec.Paths != nil || slices.Contains([]string{"terminal", "file", "code"}, spec.Toolset)
+	return spec.ChangesFiles || spec.Paths != nil || slices.Contains([]string{"terminal", "file"}, spec.Toolset)
 }
 
 // Start is where the tools of a new session begin, "" where only the environment itself knows.

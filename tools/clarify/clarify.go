@@ -45,7 +45,7 @@ func New(asker Asker) tools.Tool {
 	return tools.Tool{
 		Spec: tools.Spec{
 			Name: Name, Toolset: "clarify", Description: description, Parameters: json.RawMessage(parameters),
-			Resumable: true, Parallel: tools.Barrier, Core: true, Timeout: -1, Hidden: true, Emoji: "❓", Preview: "question",
+			Resumable: true, Parallel: tools.Barrier, Core: true, Attended: true, Timeout: -1, Hidden: true, Emoji: "❓", Preview: "question",
 		},
 		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) { return ask(ctx, asker, call) },
 	}

@@ -1,4 +1,0 @@
-package tools
-
-// CoreTools lets tests outside of the package know all names.
-var CoreTools = coreTools
