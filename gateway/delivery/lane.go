@@ -25,8 +25,9 @@ type lane struct {
 	rows    []*sessions.OutboxRow
 	lives   []*Live
 	claimed *sessions.OutboxRow // is being committed as attempted; nothing else is sent before it
+	sending *sessions.OutboxRow // is on its way from rows to its outcome
 	running bool
-	busy    bool
+	busy    bool // a row or a live message is being sent
 }
 
 // run works until nothing is left, then the lane is gone.
@@ -61,7 +62,8 @@ func (l *lane) next() (row *sessions.OutboxRow, live *Live, wait time.Duration, 
 	now := w.opt.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l.busy = false
+	l.busy, l.sending = false, nil
+	defer w.movedLocked()
 	if w.closed || (len(l.rows) == 0 && len(l.lives) == 0) {
 		l.running = false
 		if l.claimed == nil {
@@ -79,7 +81,7 @@ func (l *lane) next() (row *sessions.OutboxRow, live *Live, wait time.Duration, 
 		if !at.After(now) {
 			row = l.rows[0]
 			l.rows = l.rows[1:]
-			l.busy = true
+			l.busy, l.sending = true, row
 			return row, nil, 0, true
 		}
 		// Nothing grows before what waits: it would be seen first (P3).

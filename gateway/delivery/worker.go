@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -91,6 +92,7 @@ type Worker struct {
 	gates    map[string]time.Time // by address, or by account for account-wide ones
 	dead     map[string]string    // chats that refused us for good, with the reason
 	previews map[sessions.TurnID]*preview
+	moved    chan struct{} // closed at the next step of a lane; nil while nobody waits for one
 	closed   bool
 }
 
@@ -336,30 +338,65 @@ func (w *Worker) Idle() bool {
 // Drain waits until no row waits that could be sent now, or ctx ends. Rows behind a gate or a backoff do
 // not count: they are committed and go on after a restart.
 func (w *Worker) Drain(ctx context.Context) error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
+	return w.await(ctx, func() bool {
+		now := w.opt.Now()
+		for _, l := range w.lanes {
+			if l.busy || (len(l.rows) > 0 && !w.readyAtLocked(l, l.rows[0]).After(now)) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Await waits until none of the rows is on its way any more, or ctx ends: each has the state in the store in which it
+// stays, or in which an ended worker leaves it to the next process. Rows that were never taken count as ended.
+func (w *Worker) Await(ctx context.Context, rows ...sessions.OutboxID) error {
+	return w.await(ctx, func() bool {
+		if w.closed {
+			return true
+		}
+		for _, l := range w.lanes {
+			if l.sending != nil && slices.Contains(rows, l.sending.ID) {
+				return false
+			}
+			for _, row := range l.rows {
+				if slices.Contains(rows, row.ID) {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+// await returns when done does, which is asked with w.mu held after each step of a lane, or when ctx ends.
+func (w *Worker) await(ctx context.Context, done func() bool) error {
 	for {
-		if w.quiet() {
+		w.mu.Lock()
+		if done() {
+			w.mu.Unlock()
 			return nil
 		}
+		if w.moved == nil {
+			w.moved = make(chan struct{})
+		}
+		moved := w.moved
+		w.mu.Unlock()
 		select {
+		case <-moved:
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-tick.C:
 		}
 	}
 }
 
-func (w *Worker) quiet() bool {
-	now := w.opt.Now()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, l := range w.lanes {
-		if l.busy || (len(l.rows) > 0 && !w.readyAtLocked(l, l.rows[0]).After(now)) {
-			return false
-		}
+// movedLocked wakes those who await something. w.mu is held.
+func (w *Worker) movedLocked() {
+	if w.moved != nil {
+		close(w.moved)
+		w.moved = nil
 	}
-	return true
 }
 
 // Close stops the lanes and waits for them. A send that is under way is given up as unknown by the next
@@ -367,6 +404,7 @@ func (w *Worker) quiet() bool {
 func (w *Worker) Close() {
 	w.mu.Lock()
 	w.closed = true
+	w.movedLocked()
 	w.mu.Unlock()
 	w.stop()
 	w.wg.Wait()

@@ -128,6 +128,7 @@ type Router struct {
 	stale    map[sessions.Key][]sessions.Turn // crashed turns too old to go on by themselves
 	starved  []sessions.Key                   // wait for one of MaxActive turns, each once
 	active   int
+	idle     chan struct{} // closed when the last running turn ends; nil while nobody waits for that
 	draining bool
 	wg       sync.WaitGroup
 	timers   map[*time.Timer]struct{}
@@ -381,19 +382,21 @@ func (r *Router) Drain(ctx context.Context) error {
 		delete(r.timers, t)
 	}
 	r.mu.Unlock()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 	for {
 		r.mu.Lock()
-		n := r.active
-		r.mu.Unlock()
-		if n == 0 {
+		if r.active == 0 {
+			r.mu.Unlock()
 			return nil
 		}
+		if r.idle == nil {
+			r.idle = make(chan struct{})
+		}
+		idle := r.idle
+		r.mu.Unlock()
 		select {
+		case <-idle:
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-tick.C:
 		}
 	}
 }
@@ -458,6 +461,10 @@ func (r *Router) freeSlot() {
 	limit := r.maxActive()
 	r.mu.Lock()
 	r.active--
+	if r.active == 0 && r.idle != nil {
+		close(r.idle)
+		r.idle = nil
+	}
 	next := r.grantsLocked(limit)
 	r.mu.Unlock()
 	r.grant(next)
