@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // target returns the parameters that say where a call goes: a group, or a person by UUID where it is known.
@@ -53,7 +54,7 @@ func (a *Adapter) Open(_ context.Context, user platforms.UserID) (platforms.Addr
 
 // Rooms lists the groups and the people that the daemon knows.
 func (a *Adapter) Rooms(ctx context.Context) ([]platforms.Room, error) {
-	if err := a.gate.pass(); err != nil {
+	if err := a.gate.Check(wire.Account); err != nil {
 		return nil, err
 	}
 	list, err := a.listContacts(ctx)
@@ -144,7 +145,7 @@ func (a *Adapter) React(ctx context.Context, at platforms.Address, id platforms.
 
 // act makes one call beside the messages. Inside a window that Signal asked to wait it returns RateLimited without one.
 func (a *Adapter) act(ctx context.Context, method string, params map[string]any) error {
-	if err := a.gate.pass(); err != nil {
+	if err := a.gate.Check(wire.Account); err != nil {
 		return err
 	}
 	var answer sendAnswer
@@ -169,7 +170,7 @@ func (a *Adapter) Typing(ctx context.Context, at platforms.Address) error {
 	if err != nil {
 		return err
 	}
-	if err := a.gate.pass(); err != nil {
+	if err := a.gate.Check(wire.Account); err != nil {
 		return err
 	}
 	if !a.typing.allowed() {
@@ -220,9 +221,9 @@ const typingShown = 15 * time.Second
 // typing knows where the sign is on, and pauses it after failures.
 type typing struct {
 	first time.Duration
+	chats *wire.Recent[string, time.Time] // since when it is on
 
 	mu       sync.Mutex
-	chats    map[string]time.Time
 	failures int
 	pause    time.Duration
 	until    time.Time
@@ -230,7 +231,7 @@ type typing struct {
 }
 
 func newTyping(first time.Duration) *typing {
-	return &typing{first: first, chats: map[string]time.Time{}}
+	return &typing{first: first, chats: wire.NewRecent[string, time.Time](1000)}
 }
 
 func (t *typing) allowed() bool {
@@ -240,20 +241,12 @@ func (t *typing) allowed() bool {
 }
 
 func (t *typing) on(chat string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.chats) > 1000 {
-		clear(t.chats)
-	}
-	t.chats[chat] = time.Now()
+	t.chats.Put(chat, time.Now())
 }
 
 // off reports whether the sign may still be on, and forgets it.
 func (t *typing) off(chat string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	at, ok := t.chats[chat]
-	delete(t.chats, chat)
+	at, ok := t.chats.Take(chat)
 	return ok && time.Since(at) < typingShown
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Adapter is one Signal account. Make it with New.
@@ -19,8 +20,8 @@ type Adapter struct {
 	s       settings
 	rpc     *Client
 	streams *http.Client // the event stream; its own transport, so that ending it closes the connection
-	health  health
-	gate    gate
+	health  *health
+	gate    *wire.Gate // Signal limits the account: one window for all chats
 	echo    *echoes
 	people  *people
 	mark    mark
@@ -62,8 +63,8 @@ func New(o Options) (*Adapter, error) {
 	stream := a.rpc.http.Transport.(*http.Transport).Clone()
 	stream.DisableKeepAlives = true
 	a.streams = &http.Client{Transport: stream, CheckRedirect: a.rpc.http.CheckRedirect}
-	a.health = health{silence: s.Silence + s.CheckEvery} // the monitor has had its chance by then
-	a.health.set("starting", "")
+	a.health = newHealth(s.Silence + s.CheckEvery) // the monitor has had its chance by then
+	a.gate = wire.NewGate(wire.GateOptions{Clock: wire.System{}, Platform: "Signal"})
 	switch s.FFmpeg {
 	case "-":
 	case "":

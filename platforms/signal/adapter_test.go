@@ -16,6 +16,7 @@ import (
 	"herald/platforms/platformtest"
 	"herald/platforms/platformtest/faults"
 	"herald/platforms/platformtest/signaltest"
+	"herald/platforms/wire"
 )
 
 const patience = 15 * time.Second
@@ -401,7 +402,7 @@ func TestAdapter_SendFailures(t *testing.T) {
 		require.NotContains(t, e.Error(), "+15559990000")
 	}
 	require.Empty(t, r.fake.Visible(ann))
-	require.InDelta(t, 7, platforms.AsSendError(r.a.gate.pass()).RetryAfter.Seconds(), 1)
+	require.InDelta(t, 7, platforms.AsSendError(r.a.gate.Check(wire.Account)).RetryAfter.Seconds(), 1)
 }
 
 // Rate limits without a time get one of ours, and the whole account waits.

@@ -7,13 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptrace"
-	"net/url"
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"herald/platforms/wire"
 )
 
 // answerLimit is the most bytes of an answer that is read as a whole.
@@ -31,16 +30,8 @@ type Client struct {
 
 // NewClient returns a client of the daemon at root (see Root). proxyEnv lets HTTP_PROXY and its like count.
 func NewClient(root string, proxyEnv bool) *Client {
-	t := &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
-	}
-	if proxyEnv {
-		t.Proxy = http.ProxyFromEnvironment
-	}
-	return &Client{root: root, timeout: DefaultRPCTimeout, inline: inlineFile, http: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}}
+	t := wire.NewTransport(wire.TransportOptions{ConnectTimeout: 10 * time.Second, Idle: 4, Proxy: wire.Proxy(nil, !proxyEnv)})
+	return &Client{root: root, timeout: DefaultRPCTimeout, inline: inlineFile, http: &http.Client{Transport: t, CheckRedirect: wire.NoRedirects}}
 }
 
 // Close closes idle connections.
@@ -152,13 +143,12 @@ func (c *Client) post(ctx context.Context, method string, params map[string]any,
 	if _, bounded := ctx.Deadline(); !bounded {
 		ctx, cancel = context.WithTimeout(ctx, c.timeout)
 	}
-	var sent atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
+	var trace wire.Trace
 	var reader io.Reader = bytes.NewReader(body)
 	if files != nil {
 		reader = files.into(body)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.root+"/api/v1/rpc", reader)
+	req, err := http.NewRequestWithContext(trace.With(ctx), http.MethodPost, c.root+"/api/v1/rpc", reader)
 	if err != nil {
 		cancel()
 		failed.err = err
@@ -166,14 +156,14 @@ func (c *Client) post(ctx context.Context, method string, params map[string]any,
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.http.Do(req)
-	failed.sent = sent.Load()
+	failed.sent = trace.Sent()
 	if err != nil {
 		cancel()
-		failed.err = bare(err)
+		failed.err = wire.Bare(err)
 		return nil, failed, nil
 	}
 	if resp.StatusCode != http.StatusOK {
-		failed.status, failed.after = resp.StatusCode, retryAfter(resp.Header)
+		failed.status, failed.after = resp.StatusCode, wire.RetryAfter(resp.Header)
 		drop(resp.Body)
 		cancel()
 		return nil, failed, nil
@@ -189,7 +179,7 @@ func (c *Client) get(ctx context.Context, path string, limit int64) (status int,
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return 0, nil, bare(err)
+		return 0, nil, wire.Bare(err)
 	}
 	defer drop(resp.Body)
 	body, err = io.ReadAll(io.LimitReader(resp.Body, limit))
@@ -200,21 +190,4 @@ func (c *Client) get(ctx context.Context, path string, limit int64) (status int,
 func drop(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, 4<<10)
 	_ = body.Close()
-}
-
-// bare takes method and URL off an error of http.Client: the URL of a stream holds our number.
-func bare(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
-}
-
-func retryAfter(h http.Header) time.Duration {
-	n, err := strconv.Atoi(h.Get("Retry-After"))
-	if err != nil || n < 0 {
-		return 0
-	}
-	return time.Duration(n) * time.Second
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"herald/platforms/wire"
 )
 
 // Bounds of what is remembered of our own messages.
@@ -17,8 +19,7 @@ const (
 // come first: while sends to a chat are under way, a copy from that chat waits for them.
 type echoes struct {
 	mu      sync.Mutex
-	stamps  map[int64]time.Time // timestamps of ours
-	order   []int64
+	stamps  *wire.Recent[int64, time.Time] // timestamps of ours
 	flights map[*flight]bool
 	lost    []*flight     // sends whose outcome is unknown: no timestamp came
 	landed  chan struct{} // closed when a flight ends
@@ -31,7 +32,7 @@ type flight struct {
 }
 
 func newEchoes() *echoes {
-	return &echoes{stamps: map[int64]time.Time{}, flights: map[*flight]bool{}, landed: make(chan struct{})}
+	return &echoes{stamps: wire.NewRecent[int64, time.Time](echoKept), flights: map[*flight]bool{}, landed: make(chan struct{})}
 }
 
 // begin notes a send. Exactly one of done and gone follows.
@@ -48,16 +49,8 @@ func (e *echoes) done(f *flight, timestamp int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.land(f)
-	if timestamp == 0 {
-		return
-	}
-	if _, known := e.stamps[timestamp]; !known {
-		e.order = append(e.order, timestamp)
-	}
-	e.stamps[timestamp] = time.Now()
-	for len(e.order) > echoKept {
-		delete(e.stamps, e.order[0])
-		e.order = e.order[1:]
+	if timestamp != 0 {
+		e.stamps.Put(timestamp, time.Now())
 	}
 }
 
@@ -80,9 +73,7 @@ func (e *echoes) land(f *flight) {
 
 // own reports whether a timestamp is one of ours that is remembered.
 func (e *echoes) own(timestamp int64) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	at, ok := e.stamps[timestamp]
+	at, ok := e.stamps.Get(timestamp)
 	return ok && time.Since(at) <= echoTTL
 }
 
@@ -97,7 +88,7 @@ func (e *echoes) is(ctx context.Context, chat string, timestamp int64, text stri
 		}
 	}
 	for {
-		if at, ok := e.stamps[timestamp]; ok && time.Since(at) <= echoTTL {
+		if e.own(timestamp) {
 			e.mu.Unlock()
 			return true
 		}

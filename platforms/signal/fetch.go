@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // remuxLimit is up to how many bytes a voice note is held in memory to be remuxed.
@@ -25,7 +26,7 @@ func (a *Adapter) Fetch(ctx context.Context, at platforms.Attachment, limit int6
 	case at.Ref == "":
 		return fmt.Errorf("attachment %q names no file", at.Name)
 	case limit <= 0 || at.Size > limit:
-		return &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("%s has %s, the limit is %s", platforms.SafeName(at.Name), megabytes(at.Size), megabytes(limit))}
+		return &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("%s has %s, the limit is %s", platforms.SafeName(at.Name), wire.Megabytes(at.Size), wire.Megabytes(limit))}
 	}
 	method, params := "getAttachment", map[string]any{"id": at.Ref}
 	if pack, ok := strings.CutPrefix(at.Ref, stickerRef); ok {
@@ -43,14 +44,14 @@ func (a *Adapter) Fetch(ctx context.Context, at platforms.Attachment, limit int6
 		return outcome(err)
 	}
 	if a.ffmpeg == "" || !isRawVoice(at) {
-		return copyLimited(w, data, limit)
+		return wire.CopyFile(w, data, limit)
 	}
 	head := bufio.NewReaderSize(data, 4096)
 	if first, _ := head.Peek(2); !isADTS(first) {
-		return copyLimited(w, head, limit)
+		return wire.CopyFile(w, head, limit)
 	}
 	var raw bytes.Buffer
-	if err := copyLimited(&raw, head, min(limit, remuxLimit)); err != nil {
+	if err := wire.CopyFile(&raw, head, min(limit, remuxLimit)); err != nil {
 		return err
 	}
 	if a.remux(ctx, raw.Bytes(), limit, w) {
@@ -115,16 +116,4 @@ func (u *untilQuote) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	return n, nil
-}
-
-// copyLimited copies at most limit bytes and fails when there are more, whatever the sender claims.
-func copyLimited(w io.Writer, r io.Reader, limit int64) error {
-	n, err := io.Copy(w, io.LimitReader(r, limit+1))
-	if err != nil {
-		return fmt.Errorf("the file could not be read: %w", err)
-	}
-	if n > limit {
-		return &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("the file has more than %s", megabytes(limit))}
-	}
-	return nil
 }

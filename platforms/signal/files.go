@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // inlineFile is up to how many bytes a file travels inside the request. A larger one is named by its path when the
@@ -26,9 +27,8 @@ const inlineFile = 8 << 20
 
 // outFile is a file on its way out.
 type outFile struct {
-	platforms.Attachment
-	name, mime string
-	size       int64
+	wire.File
+	mime string
 }
 
 // parts cuts an Outgoing into messages of Signal's: the text goes with the first one that can carry it.
@@ -38,7 +38,7 @@ func (o *outbound) parts(ctx context.Context) []part {
 	for _, at := range o.out.Attachments {
 		f, err := o.open(at)
 		if err != nil {
-			o.note(at, err.Error())
+			o.Note(at, err.Error())
 			continue
 		}
 		switch {
@@ -53,8 +53,8 @@ func (o *outbound) parts(ctx context.Context) []part {
 	var out []part
 	for len(images) > 0 {
 		n, size := 0, int64(0)
-		for n < len(images) && n < imagesAtOnce && (n == 0 || size+images[n].size <= o.a.rpc.inline) {
-			size += images[n].size
+		for n < len(images) && n < imagesAtOnce && (n == 0 || size+images[n].Size <= o.a.rpc.inline) {
+			size += images[n].Size
 			n++
 		}
 		out = append(out, part{files: images[:n], text: caption(images[:n])})
@@ -87,22 +87,13 @@ func caption(files []outFile) platforms.Text {
 
 // open looks whether a file can be sent.
 func (o *outbound) open(at platforms.Attachment) (outFile, error) {
-	info, err := os.Stat(at.Path)
-	switch {
-	case err != nil:
-		return outFile{}, errors.New("the file can't be read")
-	case !info.Mode().IsRegular():
-		return outFile{}, errors.New("it is no file")
-	case info.Size() > FileLimit:
-		return outFile{}, fmt.Errorf("it has %s, Signal takes at most %s", megabytes(info.Size()), megabytes(FileLimit))
+	file, err := o.Open(at, 0, FileLimit)
+	if err != nil {
+		return outFile{}, err
 	}
-	f := outFile{Attachment: at, name: at.Name, mime: at.MIME, size: info.Size()}
-	if f.name == "" {
-		f.name = filepath.Base(at.Path)
-	}
-	f.name = platforms.SafeName(f.name)
+	f := outFile{File: file, mime: at.MIME}
 	if f.mime == "" {
-		f.mime = mime.TypeByExtension(strings.ToLower(filepath.Ext(f.name)))
+		f.mime = mime.TypeByExtension(strings.ToLower(filepath.Ext(f.Name)))
 	}
 	if f.mime, _, _ = strings.Cut(f.mime, ";"); f.mime == "" || !strings.Contains(f.mime, "/") || strings.ContainsAny(f.mime, ", ") {
 		f.mime = "application/octet-stream"
@@ -123,8 +114,8 @@ func (t *attached) into(call []byte) io.ReadCloser {
 		if i > 0 {
 			readers = append(readers, strings.NewReader(","))
 		}
-		opening, _ := json.Marshal("data:" + f.mime + ";filename=" + uriName.Replace(f.name) + ";base64,")
-		file := &base64File{path: f.Path, left: f.size}
+		opening, _ := json.Marshal("data:" + f.mime + ";filename=" + uriName.Replace(f.Name) + ";base64,")
+		file := &base64File{path: f.Path, left: f.Size}
 		open = append(open, file)
 		readers = append(readers, bytes.NewReader(opening[:len(opening)-1]), file, strings.NewReader(`"`))
 	}
@@ -214,7 +205,7 @@ func (c *Client) send(ctx context.Context, params map[string]any, files []outFil
 	var size int64
 	paths := make([]string, len(files))
 	for i, f := range files {
-		size += f.size
+		size += f.Size
 		paths[i] = f.Path
 	}
 	if size > c.inline && c.local() {
@@ -251,5 +242,3 @@ func (c *Client) local() bool {
 	ip := net.ParseIP(u.Hostname())
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
-
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/(1<<20)) }

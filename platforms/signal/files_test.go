@@ -14,6 +14,7 @@ import (
 	"herald/platforms"
 	"herald/platforms/platformtest/faults"
 	"herald/platforms/platformtest/signaltest"
+	"herald/platforms/wire"
 )
 
 func (r *running) file(name string, body []byte) string {
@@ -34,7 +35,7 @@ func TestAdapter_FilesOut(t *testing.T) {
 		platforms.Attachment{Kind: platforms.Document, Name: "dir", Path: t.TempDir()})
 	receipt, err := r.send(platforms.Outgoing{Address: r.at(ann), Text: text("forty"), Attachments: files})
 	require.NoError(t, err)
-	require.Equal(t, []string{"dir was not sent: it is no file."}, receipt.Notes)
+	require.Equal(t, []string{"dir was not sent: it is no readable file."}, receipt.Notes)
 	got := r.fake.Visible(ann)
 	require.Len(t, got, 4)
 	require.Len(t, got[0].Files, 32)
@@ -194,7 +195,7 @@ func TestFileData(t *testing.T) {
 		r, err := fileData("getAttachment", strings.NewReader(answer))
 		require.NoError(t, err)
 		var got bytes.Buffer
-		require.NoError(t, copyLimited(&got, r, 1<<20))
+		require.NoError(t, wire.CopyFile(&got, r, 1<<20))
 		require.True(t, bytes.Equal(body, got.Bytes()))
 	}
 	for _, answer := range []string{"", "{", "<html>", `{"jsonrpc":"2.0","result":{},"id":1}`, `{"jsonrpc":"2.0","error":{"code":-1,"message":"no","data":"x"},"id":1}`} {
@@ -203,5 +204,5 @@ func TestFileData(t *testing.T) {
 	}
 	r, err := fileData("getAttachment", strings.NewReader(`{"result":"`+text[:100]))
 	require.NoError(t, err)
-	require.Error(t, copyLimited(&bytes.Buffer{}, r, 1<<20), "half an answer is no file")
+	require.Error(t, wire.CopyFile(&bytes.Buffer{}, r, 1<<20), "half an answer is no file")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 const (
@@ -72,7 +73,7 @@ func (q *intake) stuck() bool {
 
 // run offers what comes until ctx ends.
 func (q *intake) run(ctx context.Context) {
-	pause := q.a.s.BackoffMin / 10
+	wait := wire.NewBackoff(q.a.s.BackoffMin/10, 5*time.Second)
 	retry := time.NewTimer(0)
 	defer retry.Stop()
 	for {
@@ -95,12 +96,11 @@ func (q *intake) run(ctx context.Context) {
 		case <-retry.C:
 		}
 		if q.offer(ctx) {
-			pause = q.a.s.BackoffMin / 10
+			wait.Reset()
 			continue
 		}
 		q.hold(ctx)
-		pause = min(pause*2, 5*time.Second)
-		retry.Reset(pause)
+		retry.Reset(wait.Next())
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // trouble is why there is no stream, in words for people.
@@ -35,7 +35,7 @@ const (
 	sayShort       = "signal-cli closes the event stream at once (%d times in a row)"
 	saySilent      = "the event stream is silent though signal-cli answers"
 	sayMultiSilent = "signal-cli serves several accounts and sends nothing on the stream of %s: start it for this account alone, signal-cli -a ACCOUNT daemon --http"
-	sayRevoked     = "Signal does not take this account any more: link or register it anew (herald signal link). %v"
+	sayRevoked     = "Signal does not take this account any more: link or register it again (herald signal link). %v"
 	sayCut         = "the event stream has ended: %v"
 	sayOther       = "signal-cli serves %s and not SIGNAL_ACCOUNT: start it with -a and our number"
 )
@@ -52,7 +52,7 @@ type listener struct {
 
 // run keeps a stream until ctx ends. The error is a *platforms.StartError.
 func (l *listener) run(ctx context.Context) error {
-	pause := l.a.s.BackoffMin
+	wait := wire.NewBackoff(l.a.s.BackoffMin, l.a.s.BackoffMax)
 	told := ""
 	for ctx.Err() == nil {
 		begun := time.Now()
@@ -72,13 +72,11 @@ func (l *listener) run(ctx context.Context) error {
 			told = t.detail
 		}
 		if time.Since(begun) >= l.a.s.ShortStream {
-			pause = l.a.s.BackoffMin
+			wait.Reset()
 		}
-		if l.a.again.wait(ctx, pause+time.Duration(rand.Float64()*0.2*float64(pause))) {
-			pause = l.a.s.BackoffMin
-			continue
+		if l.a.again.wait(ctx, wait.Next()) {
+			wait.Reset()
 		}
-		pause = min(pause*2, l.a.s.BackoffMax)
 	}
 	return nil
 }
@@ -188,7 +186,7 @@ func (l *listener) open(ctx context.Context, cancel context.CancelCauseFunc) (*h
 		l.mute = true
 		return nil, &trouble{state: "deaf", detail: saySilent, count: "silent"}
 	case err != nil:
-		return nil, &trouble{state: "reconnecting", detail: fmt.Sprintf(sayUnreachable, a.s.URL, bare(err)), count: "network"}
+		return nil, &trouble{state: "reconnecting", detail: fmt.Sprintf(sayUnreachable, a.s.URL, wire.Bare(err)), count: "network"}
 	case resp.StatusCode == http.StatusBadRequest:
 		drop(resp.Body)
 		return nil, &trouble{state: "unlinked", detail: fmt.Sprintf(sayUnlinked, Mask(a.s.Account)), count: "http"}
@@ -212,12 +210,12 @@ func (l *listener) follow(ctx, stream context.Context, cancel context.CancelCaus
 	var heard atomic.Bool
 	src := newEvents(body, func() {
 		heard.Store(true)
-		a.health.heard()
+		a.health.Fine()
 	})
 	if l.short == 0 && !l.mute {
-		a.health.heard()
+		a.health.Fine()
 	} else {
-		a.health.touch() // what the last one did not do, this one has to show
+		a.health.Heard() // what the last one did not do, this one has to show
 	}
 	var watch sync.WaitGroup
 	watch.Go(func() { l.watch(stream, cancel, &heard, src) })
@@ -270,7 +268,7 @@ func (l *listener) over(stream context.Context, err error, age time.Duration, go
 	} else {
 		l.short = 0
 	}
-	return bare(err)
+	return wire.Bare(err)
 }
 
 // watch ends a stream that gives no sign of life.
@@ -286,10 +284,10 @@ func (l *listener) watch(stream context.Context, cancel context.CancelCauseFunc,
 		case <-tick.C:
 		}
 		if l.queue.stuck() { // we are the ones who don't read
-			a.health.touch()
+			a.health.Heard()
 			continue
 		}
-		if a.health.quiet() < a.s.Silence {
+		if a.health.Silent() < a.s.Silence {
 			doubt = false
 			continue
 		}
@@ -300,7 +298,7 @@ func (l *listener) watch(stream context.Context, cancel context.CancelCauseFunc,
 			return
 		}
 		if err == nil && status == http.StatusOK && heard.Load() && !src.comments.Load() && !l.multi {
-			a.health.touch() // a daemon that sends no comments: quiet is normal
+			a.health.Heard() // a daemon that sends no comments: quiet is normal
 			continue
 		}
 		if err == nil && status == http.StatusOK && !doubt {

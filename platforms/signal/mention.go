@@ -3,6 +3,9 @@ package signal
 import (
 	"slices"
 	"strings"
+
+	"herald/platforms"
+	"herald/platforms/format"
 	"unicode/utf16"
 )
 
@@ -10,13 +13,7 @@ import (
 const placeholder = 0xfffc
 
 // units counts text as Signal does.
-func units(text string) int {
-	n := 0
-	for _, r := range text {
-		n += max(1, utf16.RuneLen(r))
-	}
-	return n
-}
+func units(text string) int { return format.Length(text, platforms.UTF16) }
 
 // spoken puts the ids of people in place of their mentions and takes our own mention out, so that the model does not
 // read it as an order. named says that we were mentioned. Ranges that don't fit the text are ignored.

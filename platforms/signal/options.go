@@ -67,7 +67,7 @@ type Options struct {
 
 	// RPCTimeout bounds one call whose context has no earlier end, CheckTimeout one health check.
 	RPCTimeout, CheckTimeout time.Duration
-	// BackoffMin and BackoffMax bound the wait between attempts to connect; up to a fifth is added at random.
+	// BackoffMin and BackoffMax bound the wait between attempts to connect, before 30 percent are added or taken off at random.
 	BackoffMin, BackoffMax time.Duration
 	// Silence is how long a stream may be without a sign of life, CheckEvery how often that is looked at.
 	Silence, CheckEvery time.Duration

@@ -73,7 +73,15 @@ func (a *Adapter) judge(err *platforms.SendError) *platforms.SendError {
 			a.restart()
 		}
 	}
-	return a.gate.note(err)
+	return a.limited(err)
+}
+
+// limited notes the window that Signal asked to wait, if err says so, and returns err.
+func (a *Adapter) limited(err *platforms.SendError) *platforms.SendError {
+	if err != nil && err.Kind == platforms.RateLimited {
+		a.gate.Close(err.RetryAfter, wire.Account)
+	}
+	return err
 }
 
 // outcome says what is known of a failed call.

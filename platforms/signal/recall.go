@@ -1,6 +1,10 @@
 package signal
 
-import "sync"
+import (
+	"herald/platforms"
+	"herald/platforms/format"
+	"herald/platforms/wire"
+)
 
 // textsKept is how many messages are remembered for quotes, textsLong how long each may be, in bytes.
 const (
@@ -10,44 +14,19 @@ const (
 
 // texts remembers what the newest messages say: a quote of Signal carries the text along. It is not kept over restarts,
 // because it is what people wrote; a quote without its text is shown by clients that have the message.
-type texts struct {
-	mu    sync.Mutex
-	said  map[string]string
-	order []string
-}
+type texts struct{ said *wire.Recent[string, string] }
 
-func newTexts() *texts { return &texts{said: map[string]string{}} }
+func newTexts() *texts { return &texts{said: wire.NewRecent[string, string](textsKept)} }
 
 func (t *texts) keep(chat, id, text string) {
-	if text == "" {
-		return
-	}
-	if len(text) > textsLong {
-		text = text[:textsLong]
-		for len(text) > 0 && text[len(text)-1]&0xc0 == 0x80 { // not in the middle of a character
-			text = text[:len(text)-1]
-		}
-		if len(text) > 0 && text[len(text)-1] >= 0xc0 {
-			text = text[:len(text)-1]
-		}
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	key := chat + " " + id
-	if _, known := t.said[key]; !known {
-		t.order = append(t.order, key)
-	}
-	t.said[key] = text
-	for len(t.order) > textsKept {
-		delete(t.said, t.order[0])
-		t.order = t.order[1:]
+	if text != "" {
+		t.said.Put(chat+" "+id, format.Cut(text, textsLong, platforms.Bytes))
 	}
 }
 
 func (t *texts) find(chat, id string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.said[chat+" "+id]
+	text, _ := t.said.Get(chat + " " + id)
+	return text
 }
 
 // unreadKept is how many messages wait for their read receipt, in how many chats.
@@ -56,30 +35,25 @@ const unreadKept = 64
 // unread are messages whose read receipt waits until the core has begun to answer: a receipt to somebody who may not
 // talk would tell them that somebody is there.
 type unread struct {
-	mu    sync.Mutex
-	chats map[string]map[string][]int64 // chat, author: timestamps
+	chats *wire.Recent[string, map[string][]int64] // chat, author: timestamps
 }
 
-func newUnread() *unread { return &unread{chats: map[string]map[string][]int64{}} }
+func newUnread() *unread {
+	return &unread{chats: wire.NewRecent[string, map[string][]int64](unreadKept)}
+}
 
 func (u *unread) note(chat, author string, at int64) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.chats[chat] == nil {
-		if len(u.chats) >= unreadKept {
-			clear(u.chats)
+	u.chats.Change(chat, func(by *map[string][]int64) {
+		if *by == nil {
+			*by = map[string][]int64{}
 		}
-		u.chats[chat] = map[string][]int64{}
-	}
-	list := append(u.chats[chat][author], at)
-	u.chats[chat][author] = list[max(0, len(list)-unreadKept):]
+		list := append((*by)[author], at)
+		(*by)[author] = list[max(0, len(list)-unreadKept):]
+	})
 }
 
 // take returns what waits in a chat, and forgets it.
 func (u *unread) take(chat string) map[string][]int64 {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	out := u.chats[chat]
-	delete(u.chats, chat)
-	return out
+	waiting, _ := u.chats.Take(chat)
+	return waiting
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Send delivers one message. Errors are *platforms.SendError. Signal has no edits here, so an Outgoing with Edit is
@@ -27,9 +27,9 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 	if n := units(out.Text.Body); n > TextLimit {
 		return platforms.Receipt{}, &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("the text has %d UTF-16 units, the limit is %d", n, TextLimit)}
 	}
-	o := &outbound{a: a, out: out, params: params}
+	o := &outbound{a: a, out: out, params: params, Parts: wire.Parts{Platform: "Signal", Log: &a.s.Log}} // no chat for the log: it is a number
 	o.quote()
-	if err := a.gate.pass(); err != nil {
+	if err := a.gate.Check(wire.Account); err != nil {
 		return platforms.Receipt{}, err
 	}
 	a.receipts(ctx, out.Address)
@@ -37,28 +37,32 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 	parts := o.parts(ctx)
 	defer o.clean()
 	for i, part := range parts {
-		if err := o.send(ctx, part); err != nil {
-			if !o.some {
-				return platforms.Receipt{}, err
-			}
-			for _, late := range parts[i:] {
-				o.failed(late, err)
-			}
-			break
+		err := o.send(ctx, part)
+		if err == nil {
+			continue
 		}
+		var late []platforms.Attachment
+		for _, p := range parts[i:] {
+			for _, f := range p.files {
+				late = append(late, f.Attachment)
+			}
+		}
+		if err := o.Failed(err, late...); err != nil {
+			return platforms.Receipt{}, err
+		}
+		break
 	}
-	return o.receipt, nil
+	return o.Receipt, nil
 }
 
 // outbound is one Outgoing on its way.
 type outbound struct {
-	a       *Adapter
-	out     platforms.Outgoing
-	params  map[string]any // where it goes
-	quoted  map[string]any // what it quotes
-	receipt platforms.Receipt
-	some    bool // a part is visible already
-	temps   []string
+	a      *Adapter
+	out    platforms.Outgoing
+	params map[string]any // where it goes
+	quoted map[string]any // what it quotes
+	wire.Parts
+	temps []string
 }
 
 // part is one message of Signal's.
@@ -87,11 +91,11 @@ func (o *outbound) quote() {
 func (o *outbound) send(ctx context.Context, p part) error {
 	err := o.attempt(ctx, p)
 	var e *platforms.SendError
-	if !o.some && o.quoted != nil && errors.As(err, &e) && e.Certainty == platforms.NotSent && strings.Contains(e.Err.Error(), "quote") {
+	if !o.Some && o.quoted != nil && errors.As(err, &e) && e.Certainty == platforms.NotSent && strings.Contains(e.Err.Error(), "quote") {
 		o.quoted = nil // the daemon does not take the quote; the answer goes out without
 		err = o.attempt(ctx, p)
 	}
-	if !o.some || !errors.As(err, &e) || e.Certainty != platforms.NotSent || e.Kind != platforms.RateLimited && e.Kind != platforms.Transient {
+	if !o.Some || !errors.As(err, &e) || e.Certainty != platforms.NotSent || e.Kind != platforms.RateLimited && e.Kind != platforms.Transient {
 		return err
 	}
 	// A part is visible: the rest can't be tried again later as a message of its own.
@@ -99,11 +103,7 @@ func (o *outbound) send(ctx context.Context, p part) error {
 	if end, bounded := ctx.Deadline(); bounded && time.Until(end) < pause+5*time.Second {
 		return err
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+	if wire.Sleep(ctx, pause) != nil {
 		return err
 	}
 	o.a.s.Metrics.GateWaited(pause)
@@ -112,14 +112,14 @@ func (o *outbound) send(ctx context.Context, p part) error {
 
 func (o *outbound) attempt(ctx context.Context, p part) error {
 	a := o.a
-	if err := a.gate.pass(); err != nil {
+	if err := a.gate.Check(wire.Account); err != nil {
 		return err
 	}
 	params := map[string]any{}
 	for k, v := range o.params {
 		params[k] = v
 	}
-	if !o.some {
+	if !o.Some {
 		for k, v := range o.quoted {
 			params[k] = v
 		}
@@ -156,12 +156,12 @@ func (o *outbound) settle(answer sendAnswer) error {
 		if failed := ofResults(answer.Results); failed != nil {
 			return o.a.judge(failed)
 		}
-		_ = o.a.gate.note(ofResults(limited))
+		_ = o.a.limited(ofResults(limited))
 		for kind, n := range missed {
-			o.receipt.Notes = append(o.receipt.Notes, fmt.Sprintf("%d of %d members of this group did not get the message (%s).", n, len(answer.Results), kind))
+			o.Receipt.Notes = append(o.Receipt.Notes, fmt.Sprintf("%d of %d members of this group did not get the message (%s).", n, len(answer.Results), kind))
 		}
 	}
-	o.some = true
+	o.Sent("") // Signal gives no id
 	_ = o.a.judge(nil)
 	return nil
 }
@@ -190,30 +190,4 @@ func (o *outbound) write(params map[string]any, p part) {
 	if p.voice {
 		params["voiceNote"] = true
 	}
-}
-
-// failed notes files that did not get through after something else did.
-func (o *outbound) failed(p part, err error) {
-	e := platforms.AsSendError(err)
-	why := "Signal refused it: " + string(e.Kind)
-	switch {
-	case e.Kind == platforms.RateLimited:
-		why = fmt.Sprintf("Signal asks to wait %s", e.RetryAfter.Round(time.Second))
-	case e.Certainty == platforms.Unknown:
-		why = "the connection broke, it may have arrived all the same"
-	case e.Kind == platforms.Transient:
-		why = "signal-cli could not be reached"
-	}
-	for _, f := range p.files {
-		o.note(f.Attachment, why)
-	}
-	o.a.s.Log.Warn().Err(err).Int("files", len(p.files)).Msg("files could not be sent")
-}
-
-func (o *outbound) note(at platforms.Attachment, why string) {
-	name := at.Name
-	if name == "" {
-		name = filepath.Base(at.Path)
-	}
-	o.receipt.Notes = append(o.receipt.Notes, fmt.Sprintf("%s was not sent: %s.", platforms.SafeName(name), why))
 }

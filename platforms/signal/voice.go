@@ -45,8 +45,8 @@ func (o *outbound) asVoice(ctx context.Context, f outFile) outFile {
 	if err != nil || info.Size() == 0 || info.Size() > FileLimit {
 		return f
 	}
-	f.Path, f.mime, f.size = to, "audio/mp4", info.Size()
-	f.name = strings.TrimSuffix(f.name, filepath.Ext(f.name)) + ".m4a"
+	f.Path, f.mime, f.Size = to, "audio/mp4", info.Size()
+	f.Name = strings.TrimSuffix(f.Name, filepath.Ext(f.Name)) + ".m4a"
 	return f
 }
 

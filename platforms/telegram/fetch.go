@@ -69,7 +69,7 @@ func (a *Adapter) readLocal(name string, limit int64, w io.Writer) error {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return fmt.Errorf("the Bot API server names something that is no file")
 	}
-	return copyLimited(w, f, limit)
+	return wire.CopyFile(w, f, limit)
 }
 
 func (a *Adapter) download(ctx context.Context, name string, limit int64, w io.Writer) error {
@@ -92,20 +92,8 @@ func (a *Adapter) download(ctx context.Context, name string, limit int64, w io.W
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("download of a file: the server answered %d", resp.StatusCode)
 	}
-	if err := copyLimited(w, resp.Body, limit); err != nil {
+	if err := wire.CopyFile(w, resp.Body, limit); err != nil {
 		return a.clean(err)
-	}
-	return nil
-}
-
-// copyLimited copies at most limit bytes and fails when there are more, whatever the sender claims.
-func copyLimited(w io.Writer, r io.Reader, limit int64) error {
-	n, err := io.Copy(w, io.LimitReader(r, limit+1))
-	if err != nil {
-		return err
-	}
-	if n > limit {
-		return fmt.Errorf("the file has more than %s", wire.Megabytes(limit))
 	}
 	return nil
 }

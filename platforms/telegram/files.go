@@ -12,6 +12,7 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"herald/platforms"
+	"herald/platforms/format"
 	"herald/platforms/wire"
 )
 
@@ -253,12 +254,4 @@ func (o *outbound) sendAlbum(ctx context.Context, group []file, caption string, 
 }
 
 // cut shortens text to limit UTF-16 units.
-func cut(text string, limit int) string {
-	n := 0
-	for i, r := range text {
-		if n += units(string(r)); n > limit {
-			return text[:i]
-		}
-	}
-	return text
-}
+func cut(text string, limit int) string { return format.Cut(text, limit, platforms.UTF16) }

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 
 	"herald/platforms"
+	"herald/platforms/format"
 	"herald/platforms/wire"
 )
 
@@ -271,10 +271,4 @@ func says(err error, words string) bool {
 }
 
 // units counts text as Telegram does.
-func units(text string) int {
-	n := 0
-	for _, r := range text {
-		n += max(1, utf16.RuneLen(r))
-	}
-	return n
-}
+func units(text string) int { return format.Length(text, platforms.UTF16) }

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -140,6 +141,18 @@ func Attachments(files []File) []platforms.Attachment {
 		list[i] = f.Attachment
 	}
 	return list
+}
+
+// CopyFile copies a file from a server, at most limit bytes: one that has more is TooLong, whatever the server said before.
+func CopyFile(w io.Writer, r io.Reader, limit int64) error {
+	n, err := io.Copy(w, io.LimitReader(r, limit+1))
+	if err != nil {
+		return fmt.Errorf("the file could not be read: %w", err)
+	}
+	if n > limit {
+		return &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("the file has more than %s", Megabytes(limit))}
+	}
+	return nil
 }
 
 // Megabytes writes a size for people, such as "1.5 MB".
