@@ -40,6 +40,9 @@ var Edges = []Edge{EdgeAccept, EdgeTurnBegin, EdgeTurnAbsorb, EdgeTurnResume, Ed
 	EdgeToolFinish, EdgeTurnCompact, EdgeTurnFinish, EdgePreview, EdgeSend, EdgeReceipt, EdgeCommand, EdgeDrop,
 	EdgeQueue, EdgeState, EdgeLog, EdgeKeep}
 
+// LaterDelay is how long a Store.Later waits at most for a commit to share. It bounds how many receipts a crash may lose.
+const LaterDelay = 20 * time.Millisecond
+
 // The errors of a Store.
 var (
 	// ErrNotFound: no such session, route, turn, row or value.
@@ -68,6 +71,11 @@ type Store interface {
 	// one commit, each in a savepoint of its own: an error of one undoes only that one. fn is quick, does no I/O of
 	// its own, and is run once. A cancelled ctx stops the wait before fn has begun; once begun it is finished.
 	Update(ctx context.Context, edge Edge, fn func(Tx) error) error
+	// Later queues fn and does not wait: it shares the commit of the next Update, or gets one of its own LaterDelay after
+	// the call. Everything runs in the order of the calls, so a later Update sees what fn wrote; a View does when done was
+	// called. It is for what nobody waits for and what may be unknown after a crash. done, if not nil, gets the outcome;
+	// it is called by the store's own goroutine, so it is quick and calls no method of the Store.
+	Later(edge Edge, fn func(Tx) error, done func(error))
 	// View runs fn on a consistent snapshot that includes every finished Update.
 	View(ctx context.Context, fn func(View) error) error
 }

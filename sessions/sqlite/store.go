@@ -72,6 +72,11 @@ func (s *Store) Update(ctx context.Context, edge sessions.Edge, fn func(sessions
 	return s.writer.submit(ctx, &request{edge: edge, fn: fn, done: make(chan struct{}, 1)})
 }
 
+// Later queues fn for a commit that comes anyway; see sessions.Store. done gets the errors of Update.
+func (s *Store) Later(edge sessions.Edge, fn func(sessions.Tx) error, done func(error)) {
+	s.writer.postpone(&request{edge: edge, fn: fn, told: done, later: true})
+}
+
 // alone runs fn on the writer's connection between transactions.
 func (s *Store) alone(ctx context.Context, fn func(*conn) error) error {
 	return s.writer.submit(ctx, &request{edge: sessions.EdgeKeep, alone: fn, done: make(chan struct{}, 1)})

@@ -23,6 +23,20 @@ type request struct {
 	err   error
 	state atomic.Int32
 	done  chan struct{} // capacity 1: the answer never waits for the caller
+	// told, instead of done, is called with the outcome of a request that nobody waits for; may be nil.
+	told func(error)
+	// later tells that the request may wait for the commit of another one.
+	later bool
+}
+
+// answer hands the outcome over.
+func (r *request) answer() {
+	switch {
+	case r.done != nil:
+		r.done <- struct{}{}
+	case r.told != nil:
+		r.told(r.err)
+	}
 }
 
 const (
@@ -45,9 +59,14 @@ type writer struct {
 	// indexed is the search index's mark in the transaction that runs, running the requests it answers.
 	indexed int64
 	running []*request
+	began   time.Time // the transaction that runs
 
-	mu     sync.Mutex
-	queue  []*request
+	mu    sync.Mutex
+	queue []*request
+	// urgent counts the requests of the queue that somebody waits for; due is when the others get a commit of their own,
+	// zero while none waits.
+	urgent int
+	due    time.Time
 	spare  []*request
 	closed bool
 	wake   chan struct{}
@@ -66,11 +85,9 @@ func (w *writer) submit(ctx context.Context, r *request) error {
 		return sessions.ErrClosed
 	}
 	w.queue = append(w.queue, r)
+	w.urgent++
 	w.mu.Unlock()
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+	w.rouse()
 	select {
 	case <-r.done:
 		return r.err
@@ -80,6 +97,35 @@ func (w *writer) submit(ctx context.Context, r *request) error {
 		}
 		<-r.done
 		return r.err
+	}
+}
+
+// postpone queues a request that nobody waits for. It joins the next commit; the first one sees to it that there is one.
+func (w *writer) postpone(r *request) {
+	r.since = time.Now()
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		r.err = sessions.ErrClosed
+		r.answer()
+		return
+	}
+	w.queue = append(w.queue, r)
+	first := w.due.IsZero()
+	if first {
+		w.due = r.since.Add(sessions.LaterDelay)
+	}
+	w.mu.Unlock()
+	if first {
+		w.rouse()
+	}
+}
+
+// rouse wakes the writer's goroutine.
+func (w *writer) rouse() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -95,10 +141,7 @@ func (w *writer) stop() {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+	w.rouse()
 	<-w.ended
 }
 
@@ -111,7 +154,48 @@ func (w *writer) take(batch []*request, limit int) (_ []*request, closed bool) {
 	rest := copy(w.queue, w.queue[n:])
 	clear(w.queue[rest:])
 	w.queue = w.queue[:rest]
+	w.urgent, w.due = 0, time.Time{}
+	for _, r := range w.queue {
+		if !r.later {
+			w.urgent++
+		} else if w.due.IsZero() {
+			w.due = r.since.Add(sessions.LaterDelay)
+		}
+	}
 	return batch, w.closed
+}
+
+// hold returns how long the writer may leave the queue alone, 0 when there is work now, and whether that ends by itself.
+func (w *writer) hold() (wait time.Duration, timed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.closed || w.urgent > 0:
+		return 0, false
+	case w.due.IsZero():
+		return time.Hour, false
+	}
+	return max(0, time.Until(w.due)), true
+}
+
+// await returns when there is work, or stop was called.
+func (w *writer) await() {
+	for {
+		wait, timed := w.hold()
+		switch {
+		case wait <= 0:
+			return
+		case !timed:
+			<-w.wake
+			continue
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-w.wake:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
 }
 
 // errExit is the error of the Updates of a transaction in which a function ended its goroutine.
@@ -131,14 +215,11 @@ func (w *writer) run() {
 		go w.run()
 	}()
 	for {
+		w.await()
 		batch, closed := w.take(w.spare[:0], w.store.opts.MaxBatch)
-		if len(batch) == 0 {
-			if closed {
-				ended = true
-				return
-			}
-			<-w.wake
-			continue
+		if len(batch) == 0 && closed {
+			ended = true
+			return
 		}
 		for len(batch) > 0 {
 			batch = w.commit(batch)
@@ -154,21 +235,24 @@ func (w *writer) commit(batch []*request) (rest []*request) {
 		w.runAlone(batch[0])
 		return batch[1:]
 	}
-	w.c.broken = nil
-	w.indexed = w.store.indexed.Load()
-	if _, _, err := w.c.exec("BEGIN IMMEDIATE"); err != nil {
-		w.rollback()
-		w.answer(batch, fmt.Errorf("begin: %w", err))
+	if err := w.begin(); err != nil {
+		w.answer(batch, err)
 		return nil
 	}
-	start := time.Now()
+	w.began = time.Now()
 	ran, lost := 0, error(nil)
+	// The first request needs no savepoint: where it fails, there is nothing else to keep. Nor does the next one then.
+	clean := true
 	for ; ran < len(batch) && lost == nil; ran++ {
 		if batch[ran].alone != nil {
 			break
 		}
-		lost = w.step(batch[ran])
-		if ran == len(batch)-1 && time.Since(start) < maxHold {
+		if clean {
+			clean, lost = w.stepFirst(batch[ran])
+		} else {
+			lost = w.step(batch[ran])
+		}
+		if ran == len(batch)-1 && time.Since(w.began) < maxHold {
 			batch, _ = w.take(batch, w.store.opts.MaxBatch-len(batch))
 			w.running = batch
 		}
@@ -186,6 +270,39 @@ func (w *writer) commit(batch []*request) (rest []*request) {
 	clear(done)
 	w.spare = batch
 	return batch[ran:]
+}
+
+// begin opens a transaction.
+func (w *writer) begin() error {
+	w.c.broken = nil
+	w.indexed = w.store.indexed.Load()
+	if _, _, err := w.c.exec("BEGIN IMMEDIATE"); err != nil {
+		w.rollback()
+		return fmt.Errorf("begin: %w", err)
+	}
+	return nil
+}
+
+// stepFirst runs a request in a transaction that holds nothing yet, and tells whether it still holds nothing.
+func (w *writer) stepFirst(r *request) (clean bool, lost error) {
+	if !r.state.CompareAndSwap(waiting, begun) {
+		return true, nil // its caller has gone
+	}
+	err := w.call(r.fn)
+	if w.c.broken != nil {
+		if w.c.raw.AutoCommit() {
+			return false, w.c.broken
+		}
+		if !errors.Is(err, w.c.broken) {
+			err = errors.Join(err, w.c.broken)
+		}
+	}
+	if err == nil {
+		return false, nil
+	}
+	r.err = err
+	w.rollback()
+	return true, w.begin()
 }
 
 // step runs one request in its savepoint. An error that it returns has cost the whole transaction.
@@ -288,7 +405,7 @@ func (w *writer) answer(batch []*request, err error) {
 		// One that had an error of its own keeps it; the transaction's is added.
 		r.err = errors.Join(r.err, err)
 		r.state.Store(begun)
-		r.done <- struct{}{}
+		r.answer()
 	}
 }
 
@@ -316,11 +433,14 @@ func (w *writer) committed(done []*request) {
 			continue
 		}
 		latency := now.Sub(r.since)
+		if r.later { // its wait is nobody's
+			latency = now.Sub(w.began)
+		}
 		s.latency.Add(int64(latency))
 		if s.opts.Observe != nil {
 			s.opts.Observe(r.edge, latency, kept)
 		}
-		r.done <- struct{}{}
+		r.answer()
 	}
 	s.keeper.touch()
 }
@@ -333,5 +453,5 @@ func (w *writer) runAlone(r *request) {
 	w.c.broken = nil
 	r.err = r.alone(w.c)
 	w.rollback()
-	r.done <- struct{}{}
+	r.answer()
 }

@@ -38,21 +38,31 @@ func (s *Store) Fail(edge sessions.Edge, n int) {
 
 // Update implements sessions.Store.
 func (s *Store) Update(ctx context.Context, edge sessions.Edge, fn func(sessions.Tx) error) error {
+	return s.Store.Update(ctx, edge, s.failing(edge, fn))
+}
+
+// Later implements sessions.Store.
+func (s *Store) Later(edge sessions.Edge, fn func(sessions.Tx) error, done func(error)) {
+	s.Store.Later(edge, s.failing(edge, fn), done)
+}
+
+// failing returns fn, or what fails after it when it is the edge's time to.
+func (s *Store) failing(edge sessions.Edge, fn func(sessions.Tx) error) func(sessions.Tx) error {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	n := s.fail[edge]
+	if n == 0 {
+		return fn
+	}
 	if n > 0 {
 		s.fail[edge]--
 	}
-	s.mu.Unlock()
-	if n == 0 {
-		return s.Store.Update(ctx, edge, fn)
-	}
-	return s.Store.Update(ctx, edge, func(tx sessions.Tx) error {
+	return func(tx sessions.Tx) error {
 		if err := fn(tx); err != nil {
 			return err
 		}
 		return sessions.ErrFull
-	})
+	}
 }
 
 // Model answers "re: " and the newest words of the person, or as Answer says. Held, it hangs until it is released
