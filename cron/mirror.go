@@ -38,7 +38,7 @@ func MirrorEligible(t Target, origin *sessions.Origin, attach *bool, global bool
 // MatchesOrigin reports whether a place is the chat that the job was made in, and its thread where the job was made in one.
 func MatchesOrigin(at platforms.Address, origin *sessions.Origin) bool {
 	origin = madeIn(origin)
-	return origin != nil && sameChat(at, origin.Address) && (origin.Address.Thread == "" || origin.Address.Thread == at.Thread)
+	return origin != nil && at.SameChat(origin.Address) && (origin.Address.Thread == "" || origin.Address.Thread == at.Thread)
 }
 
 // isOrigin also knows the target that has lost the stale thread of its origin.
@@ -49,7 +49,7 @@ func isOrigin(t Target, origin *sessions.Origin) bool {
 // IsDM reports whether a place is a chat with one person. What the origin says counts for its own chat; of another one
 // the id tells it on the platforms whose ids do.
 func IsDM(origin *sessions.Origin, at platforms.Address) bool {
-	if origin = madeIn(origin); origin != nil && origin.ChatType != "" && sameChat(at, origin.Address) {
+	if origin = madeIn(origin); origin != nil && origin.ChatType != "" && at.SameChat(origin.Address) {
 		return origin.ChatType == platforms.DM
 	}
 	chat := string(at.Chat)

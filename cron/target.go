@@ -203,7 +203,7 @@ func (r *resolving) explicit(t Token) {
 		r.problem("delivery target %q: %w", t.Text, err)
 		return
 	}
-	if at.Thread == "" && sameName(at.Platform, slack) && r.origin != nil && sameChat(at, r.origin.Address) {
+	if at.Thread == "" && sameName(at.Platform, slack) && r.origin != nil && at.SameChat(r.origin.Address) {
 		if _, stale := r.staleThread(); !stale {
 			at.Thread = r.origin.Address.Thread
 		}
@@ -230,12 +230,7 @@ func (r *resolving) staleThread() (home platforms.Address, stale bool) {
 		return home, false
 	}
 	home, ok, err := r.places.Home(r.ctx, slack)
-	return home, err == nil && ok && sameChat(home, at)
+	return home, err == nil && ok && home.SameChat(at)
 }
 
 func sameName(a, b platforms.Name) bool { return strings.EqualFold(string(a), string(b)) }
-
-// sameChat compares all of two places but the thread.
-func sameChat(a, b platforms.Address) bool {
-	return sameName(a.Platform, b.Platform) && a.Account == b.Account && a.Chat == b.Chat
-}

@@ -54,6 +54,12 @@ type Address struct {
 // AccountOf returns the account that serves the address.
 func (a Address) AccountOf() Account { return Account{Platform: a.Platform, ID: a.Account} }
 
+// SameChat reports whether two addresses name the same chat, whatever their threads. The case of the platform's name does not
+// matter: people write it.
+func (a Address) SameChat(b Address) bool {
+	return strings.EqualFold(string(a.Platform), string(b.Platform)) && a.Account == b.Account && a.Chat == b.Chat
+}
+
 // String returns the four parts joined by "/", each with "/" and "%" percent-encoded, so that two
 // different addresses never share a string. It is the name of the address's delivery lane.
 func (a Address) String() string {

@@ -29,7 +29,7 @@ func (w *Writer) place(ctx context.Context, at platforms.Address, origin *sessio
 			w.o.Log.Debug().Err(err).Str("platform", string(at.Platform)).Msg("cron: a place can't be described; what is known of it is used")
 		}
 	}
-	if origin != nil && ownChat(p.Address, origin.Address) {
+	if origin != nil && p.Address.SameChat(origin.Address) {
 		p.ChatType, p.Scope = cmp.Or(p.ChatType, origin.ChatType), cmp.Or(p.Scope, origin.Scope)
 		p.ChatName, p.Topic = cmp.Or(p.ChatName, origin.ChatName), origin.Topic
 		if p.ChatType == platforms.DM {
@@ -40,10 +40,6 @@ func (w *Writer) place(ctx context.Context, at platforms.Address, origin *sessio
 		p.ChatType = platforms.DM
 	}
 	return p
-}
-
-func ownChat(a, b platforms.Address) bool {
-	return strings.EqualFold(string(a.Platform), string(b.Platform)) && a.Account == b.Account && a.Chat == b.Chat
 }
 
 // spaceTopic holds the id of the topic that a job has in a chat, named by topicName.

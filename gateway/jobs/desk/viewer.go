@@ -28,8 +28,7 @@ func (v viewer) mayTouch(j cron.Job) bool {
 	if v.at.ChatType == platforms.DM {
 		return !t.Origin.Shared && samePerson(*t.Origin, v.at)
 	}
-	here := t.Origin.Address.AccountOf() == v.at.Address.AccountOf() && t.Origin.Address.Chat == v.at.Address.Chat
-	return here && (v.at.Shared || samePerson(*t.Origin, v.at))
+	return t.Origin.Address.SameChat(v.at.Address) && (v.at.Shared || samePerson(*t.Origin, v.at))
 }
 
 // samePerson compares people of one platform, and of one workspace where the platform has those.
