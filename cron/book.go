@@ -158,7 +158,7 @@ func (j *Job) seal(t Task) error {
 // ErrNothing is a change in which nothing is asked.
 var ErrNothing = errors.New("nothing is to be changed: name at least one field")
 
-// Update changes a job and plans its next slot anew when its schedule, its number of runs or its pause changed. A job
+// Update changes a job and plans its next slot again when its schedule, its number of runs or its pause changed. A job
 // that is done can't be made to run again so; nor can one that a file provides be changed.
 func (b *Book) Update(ctx context.Context, id JobID, c Change) (Job, error) {
 	if c.Empty() {
@@ -175,13 +175,13 @@ func (b *Book) Update(ctx context.Context, id JobID, c Change) (Job, error) {
 	if err := b.o.Check(ctx, t); err != nil {
 		return Job{}, err
 	}
-	return b.change(ctx, id, true, func(j *Job) error { // anew: it may have run meanwhile
+	return b.change(ctx, id, true, func(j *Job) error { // again: it may have run meanwhile
 		_, err := b.amend(j, c)
 		return err
 	})
 }
 
-// amend writes a change into a job and plans it anew where it must be. It returns what the job does then.
+// amend writes a change into a job and plans it again where it must be. It returns what the job does then.
 func (b *Book) amend(j *Job, c Change) (Task, error) {
 	now, zone := b.o.Now(), b.o.Zone()
 	t, err := j.Plan.ReadTask()

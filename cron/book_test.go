@@ -49,7 +49,7 @@ func daily(prompt string) cron.Change {
 	return cron.Change{Schedule: ptr("every day at 9am"), Prompt: ptr(prompt)}
 }
 
-// Spec A2.4: what a job gets that nobody said.
+// What a job gets that nobody said.
 func TestBook_Defaults(t *testing.T) {
 	d := newDesk(t)
 	chat := &sessions.Origin{Address: platforms.Address{Platform: "telegram", Account: "1", Chat: "7"}, ChatType: platforms.DM, User: "7"}
@@ -72,7 +72,7 @@ func TestBook_Defaults(t *testing.T) {
 	require.Equal(t, 1, j.Plan.Times)
 }
 
-// Spec A2.6 to A2.9, A1.9, A12.5: what can't be is refused with the field's name, and nothing is kept.
+// What can't be is refused with the field's name, and nothing is kept.
 func TestBook_WhatIsWrongIsNamed(t *testing.T) {
 	d := newDesk(t)
 	for name, c := range map[string]struct {
@@ -103,7 +103,6 @@ func TestBook_WhatIsWrongIsNamed(t *testing.T) {
 	require.Empty(t, list)
 }
 
-// Spec A2.5.
 func TestParseRepeat(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "forever": 0, "Infinite": 0, "inf": 0, "none": 0, "once": 1, "one": 1, "1x": 1, "5": 5, "0": 0, "-3": 0} {
 		n, err := cron.ParseRepeat(text)
@@ -114,7 +113,7 @@ func TestParseRepeat(t *testing.T) {
 	require.ErrorContains(t, err, `repeat "often"`)
 }
 
-// Spec A2.14, A12.5, A8.4: an update changes what it names and nothing else.
+// An update changes what it names and nothing else.
 func TestBook_Update(t *testing.T) {
 	d := newDesk(t)
 	ctx := context.Background()
@@ -174,7 +173,6 @@ func TestBook_Update(t *testing.T) {
 	require.Empty(t, task(j).Script)
 }
 
-// Spec A2.13.
 func TestBook_Find(t *testing.T) {
 	d := newDesk(t)
 	ctx := context.Background()

@@ -36,7 +36,7 @@ type Change struct {
 	PausedReason *string   `json:"paused_reason,omitempty"`
 }
 
-// Empty reports whether nothing is asked. A blank name asks nothing (spec A12.5).
+// Empty reports whether nothing is asked. A blank name asks nothing.
 func (c Change) Empty() bool {
 	if c.Name != nil && strings.TrimSpace(*c.Name) == "" {
 		c.Name = nil
@@ -61,7 +61,8 @@ func ParseRepeat(text string) (int, error) {
 	}
 }
 
-// apply writes the change into a job, in the order of spec A12.5: the first field that can't be used wins.
+// apply writes the change into a job. The order of its steps is fixed, because the first field that can't be used is the one
+// that the error names.
 func (c Change) apply(j *Job, t *Task, fresh bool, now time.Time, zone *time.Location) error {
 	if err := c.core(j, t, fresh, now, zone); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package cron is when scheduled agents run. A Schedule says at which instants; everything that is kept about a job
-// stands in tables of its own.
+// Package cron is when scheduled agents run. A Schedule says at which instants; what is kept about a job
+// has tables of its own.
 //
 // It promises that a slot, one instant of one schedule, keeps the wall clock of its zone across clock changes, exists
 // once when an hour comes twice, and is not lost when its hour does not come at all.

@@ -18,7 +18,7 @@ type Job struct {
 	Source string // see sessions.Job
 	Plan   Plan
 	Progress
-	// Next is the slot that is due next; zero while there is none.
+	// Next is the slot that is due next; zero when none is planned.
 	Next             time.Time
 	Created, Updated time.Time
 }
@@ -97,7 +97,7 @@ func (j *Job) Replan(now time.Time, zone *time.Location) error {
 	return nil
 }
 
-// first returns the slot that comes next, or why there is none; both are empty for a paused job.
+// first returns the slot that comes next, or why no more comes; both are empty for a paused job.
 func (j *Job) first(now time.Time, zone *time.Location) (next time.Time, done string) {
 	switch s := j.Plan.Schedule; {
 	case j.Plan.Times > 0 && j.Started >= j.Plan.Times:
@@ -131,7 +131,8 @@ func (j *Job) Row() (sessions.Job, error) {
 	if err != nil {
 		return sessions.Job{}, fmt.Errorf("job %q: %w", j.Name, err)
 	}
-	return sessions.Job{ID: j.ID, Name: j.Name, Source: j.Source, Spec: spec, Progress: progress, Next: j.Next, Created: j.Created, Updated: j.Updated}, nil
+	return sessions.Job{ID: j.ID, Name: j.Name, Source: j.Source, Spec: spec, Progress: progress, Next: j.Next, Created: j.Created,
+		Updated: j.Updated}, nil
 }
 
 // put keeps the job as it is.

@@ -78,7 +78,7 @@ func (j *Job) lastBefore(now time.Time, zone *time.Location, from time.Time) (be
 	}
 }
 
-// graceOf is half a period, bounded (spec A4.13).
+// graceOf is half a period, bounded.
 func graceOf(period time.Duration) time.Duration { return min(max(period/2, minGrace), maxGrace) }
 
 // kindOf says why a slot runs when it does.
@@ -92,7 +92,7 @@ func kindOf(late, grace time.Duration) sessions.RunKind {
 	return sessions.RunOnTime
 }
 
-// after returns the slot that comes after last, which is the first one after now; or why there is none.
+// after returns the slot that comes after last, which is the first one after now; or why no more comes.
 func (j *Job) after(last, now time.Time, zone *time.Location) (next time.Time, done string) {
 	if j.Plan.Times > 0 && j.Started >= j.Plan.Times {
 		return time.Time{}, doneTimes

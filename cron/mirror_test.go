@@ -12,8 +12,8 @@ import (
 
 var yes, no = true, false
 
-// TestMirror_A15 are the rows of spec A15 that need no adapter. Rows 10 to 14 send; they stand with the adapters.
-func TestMirror_A15(t *testing.T) {
+// TestMirror_Table has the rows of the mirroring table that need no adapter. Rows 10 to 14 send; the adapters test them.
+func TestMirror_Table(t *testing.T) {
 	dm := made(at("slack", "D0AAA"), platforms.DM)
 	for _, c := range []struct {
 		name     string

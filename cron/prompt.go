@@ -150,5 +150,6 @@ func clip(text string, limit int) string {
 		return text
 	}
 	half := limit / 2
-	return string(runes[:half]) + fmt.Sprintf("\n[... %d characters are left out ...]\n", len(runes)-2*half) + string(runes[len(runes)-half:])
+	return string(runes[:half]) + fmt.Sprintf("\n[... %d characters are left out ...]\n",
+		len(runes)-2*half) + string(runes[len(runes)-half:])
 }

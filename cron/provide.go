@@ -128,7 +128,7 @@ func (p Provided) given() Given {
 	return g
 }
 
-// define makes the job of a version. Where its slots are those of the old one its schedule is not read anew: "in 2h"
+// define makes the job of a version. Where its slots are those of the old one its schedule is not read again: "in 2h"
 // counts from when it was first read, and a time that has passed since is no error.
 func (b *Book) define(ctx context.Context, source string, v *version) error {
 	now, zone := b.o.Now(), b.o.Zone()

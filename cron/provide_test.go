@@ -33,7 +33,7 @@ func (d *desk) job(id cron.JobID) cron.Job {
 	return j
 }
 
-// A file that says the same again touches nothing: no slot is planned anew, nothing is written.
+// A file that says the same again touches nothing: no slot is planned again, nothing is written.
 func TestProvide_TheSameAgain(t *testing.T) {
 	d := newDesk(t)
 	every := provided("often", cron.Change{Schedule: ptr("every 30m"), Prompt: ptr("x")})

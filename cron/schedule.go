@@ -21,7 +21,7 @@ const (
 	Clock    Kind = "cron"     // five fields on the wall clock of a zone
 )
 
-// OnceGrace is how long after its instant a one-shot still runs (spec A3.11).
+// OnceGrace is how long after its instant a one-shot still runs.
 const OnceGrace = 120 * time.Second
 
 // MaxInterval is the longest interval (inclusive), about ten years.
@@ -151,7 +151,8 @@ func clock(text, expr, shown string) (Schedule, error) {
 	parts[4] = sundays(parts[4])
 	fields, err := fieldParser.Parse(strings.Join(parts, " "))
 	if err != nil {
-		return Schedule{}, &Error{Text: text, Reason: strings.TrimSuffix(err.Error(), ".") + "; a cron expression is: minute 0-59, hour 0-23, day 1-31, month 1-12, weekday 0-7"}
+		return Schedule{}, &Error{Text: text, Reason: strings.TrimSuffix(err.Error(),
+			".") + "; a cron expression is: minute 0-59, hour 0-23, day 1-31, month 1-12, weekday 0-7"}
 	}
 	s := Schedule{Kind: Clock, Expr: expr, Display: shown, fields: fields, hourly: parts[1] == "*" || parts[1] == "*/1"}
 	if fields.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {

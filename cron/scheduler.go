@@ -19,12 +19,12 @@ const (
 	longestSleep = 30 * time.Second
 	// scanBatch is how many due jobs are read at once.
 	scanBatch = 500
-	// onTime is how late a run may be and still count as on time (spec A4.15).
+	// onTime is how late a run may be and still count as on time.
 	onTime = 300 * time.Second
 	// minGrace and maxGrace bound half the period of a schedule, the time in which a late slot is still itself.
 	minGrace = 120 * time.Second
 	maxGrace = 2 * time.Hour
-	// lostEvery is how often runs are looked for whose work is gone (spec A5.1).
+	// lostEvery is how often runs are looked for whose work is gone.
 	lostEvery = 300 * time.Second
 	// keepDone is how long a job stays that will never run again.
 	keepDone = 7 * 24 * time.Hour
@@ -61,15 +61,15 @@ type Options struct {
 	// Start begins the work of a slot and returns soon. An error other than ErrTaken leaves the slot unclaimed; it is tried
 	// again at the next look.
 	Start func(ctx context.Context, s Start) error
-	// Missed, if set, is told of a one-shot job whose time has passed. It must run Claim, which gives the slot its end, in
+	// Missed, if set, is called for a one-shot job whose time has passed. It must run Claim, which gives the slot its end, in
 	// the transaction that keeps what it says about it.
 	Missed func(ctx context.Context, s Start) error
 	// Alive reports whether the work of a claimed run goes on, in this process or by what an earlier one has left. Lost, if
 	// set, is called for one whose work does not, and must end it; nil ends it as failed.
 	Alive func(run sessions.Run) bool
 	Lost  func(ctx context.Context, run sessions.Run) error
-	// Claimed is told of each slot that was due and is taken: its State is an end where it has one from the beginning, and
-	// missed slots before it have ended as missed; nil: nobody is.
+	// Claimed is called for each slot that was due and is taken: its State is an end where it has one from the beginning, and
+	// missed is how many slots before it have ended as missed; nil: nothing is called.
 	Claimed func(run sessions.Run, missed int)
 	// Looked is called after each look for due slots; nil: nothing is.
 	Looked func(at time.Time)
@@ -373,7 +373,8 @@ func (s *Scheduler) claim(tx sessions.Tx, id JobID, run sessions.Run, lot lot, n
 		}
 	}
 	if lot.missed > 0 {
-		missed := sessions.Run{Job: id, Slot: lot.first, Until: lot.before, Slots: lot.missed, Kind: sessions.RunLate, State: sessions.RunMissed,
+		missed := sessions.Run{Job: id, Slot: lot.first, Until: lot.before, Slots: lot.missed, Kind: sessions.RunLate,
+			State:  sessions.RunMissed,
 			Reason: "nobody was there", Began: now}
 		if claimed, err := tx.ClaimRun(&missed, time.Time{}); err != nil || !claimed {
 			return run, errors.Join(err, taken(claimed))

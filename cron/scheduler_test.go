@@ -450,7 +450,7 @@ func BenchmarkLook_TenThousandJobs(b *testing.B) {
 	require.Equal(b, before, size(), "looking writes nothing")
 }
 
-// Spec A4.2: a job that is done goes after a week, one that a file provides when its file says so.
+// A job that is done goes after a week, one that a file provides when its file says so.
 func TestScheduler_JobsThatAreDoneGo(t *testing.T) {
 	b := newBench(t)
 	ctx, stop := context.WithCancel(context.Background())

@@ -29,7 +29,7 @@ func ParseSentence(text string, now time.Time, zone *time.Location) (Sentence, e
 // FindSentence finds the schedule in a line and leaves the rest as the prompt. A "|" parts the two; else the schedule is
 // the longest beginning that is one ("every weekday at 9 send me the news"), or the longest later part that begins with a
 // word that only a schedule has ("remind me to stretch every hour", "tell me in 5 minutes to leave"). ok is false when
-// there is none; err is why what stands before a "|" is none.
+// no schedule is found; err is why the text before a "|" is not one.
 func FindSentence(text string, now time.Time, zone *time.Location) (p Sentence, ok bool, err error) {
 	text = strings.TrimSpace(text)
 	if before, after, cut := strings.Cut(text, "|"); cut {

@@ -70,7 +70,7 @@ func inHomeOrder(names []platforms.Name) []platforms.Name {
 }
 
 // ResolveTargets returns where a job's output goes, each place once, in the order in which it was written. origin is the
-// chat that the job was made in; nil, or one without a platform or chat, is none. A target that can't be resolved is a
+// chat that the job was made in; nil, or one without a platform or chat, means no chat. A target that can't be resolved is a
 // problem that names it, and the others stand. No target and no problem means that the output is only kept.
 func ResolveTargets(ctx context.Context, deliver string, origin *sessions.Origin, places Places) (targets []Target, problems []error) {
 	tokens, err := ParseDeliver(deliver)

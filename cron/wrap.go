@@ -31,7 +31,8 @@ func Wrap(f Frame, body string) string {
 	if footer == "" {
 		footer = fmt.Sprintf("To change or stop this job, say so in a chat, or run: herald cron pause %s", f.ID)
 	}
-	return fmt.Sprintf("%s: %s\n(job %s)\n\n%s\n\n%s\n\n%s\n\n%s", title, Plain(f.Name, maxFrameName), f.ID, rule, closeFence(body), rule, footer)
+	return fmt.Sprintf("%s: %s\n(job %s)\n\n%s\n\n%s\n\n%s\n\n%s", title, Plain(f.Name, maxFrameName), f.ID, rule, closeFence(body),
+		rule, footer)
 }
 
 // maxFrameName is how many characters of a job's name a brief shows.

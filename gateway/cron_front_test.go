@@ -122,7 +122,7 @@ func TestCronFront_Confirm(t *testing.T) {
 	require.Equal(t, "7", string(task.Origin.Address.Chat))
 }
 
-// Spec A7.9 and A12.7: a run has the tool only where that is allowed, and what it makes belongs to the chat of its job.
+// A run has the tool only where that is allowed, and what it makes belongs to the chat of its job.
 func TestCronFront_JobsOfARun(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
 		t.Run(fmt.Sprint("allowed ", allowed), func(t *testing.T) {

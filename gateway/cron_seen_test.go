@@ -66,7 +66,7 @@ func TestCron_AFileOfTheHomeProvidesJobs(t *testing.T) {
 	require.NotContains(t, metrics, string(id))
 }
 
-// Spec A5.13: a failure that a person has acknowledged is not told again; another one of the same job is.
+// A failure that a person has acknowledged is not reported again; another one of the same job is.
 func TestCron_AnAcknowledgedFailureIsNotTold(t *testing.T) {
 	answers := make(chan string, 4)
 	h := build(t, modeltest.Answering(func(modeltest.Request) modeltest.Reply { return modeltest.Text(<-answers) }))

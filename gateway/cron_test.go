@@ -133,7 +133,7 @@ func (h *house) hello(chat int64) {
 	h.until("a command was answered", func() bool { return len(h.texts(chat)) > 0 })
 }
 
-// Spec A11: silence keeps the output and sends nothing. Spec A5.7: a run has no tool that needs somebody, or makes jobs.
+// Silence keeps the output and sends nothing. A run has no tool that needs somebody, or makes jobs.
 func TestCron_Silence(t *testing.T) {
 	script := briefer(func(modeltest.Request) modeltest.Reply { return modeltest.Text("Nothing new.\n[SILENT]") })
 	h := start(t, script)
@@ -155,7 +155,7 @@ func TestCron_Silence(t *testing.T) {
 	}
 }
 
-// Spec A11.4: what stands behind the last marker is the output, and it decides whether there is any.
+// What follows the last marker is the output, and it decides whether there is any.
 func TestCron_FinalOutput(t *testing.T) {
 	answers := []string{"I have looked at it all.\nFINAL_CRON_OUTPUT: [SILENT]", "[SILENT] was my first thought.\nFINAL_CRON_OUTPUT:\nThe brief."}
 	script := briefer(func(modeltest.Request) modeltest.Reply {
@@ -176,7 +176,7 @@ func TestCron_FinalOutput(t *testing.T) {
 	require.Zero(t, h.count(7, "SILENT"))
 }
 
-// Spec A5.11, A7.3: a failure is told where the job says, shortly, with a nudge after three; a success ends the row.
+// A failure is reported where the job says, shortly, with a nudge after three in a row; a success resets the count.
 func TestCron_Failures(t *testing.T) {
 	fails := true
 	script := briefer(func(modeltest.Request) modeltest.Reply {
@@ -206,7 +206,7 @@ func TestCron_Failures(t *testing.T) {
 	require.Zero(t, got.Streak)
 }
 
-// Spec A5.9: what can't run asks no model and says so once.
+// What can't run asks no model and says so once.
 func TestCron_BlockedIsSaidOnce(t *testing.T) {
 	script := briefer(func(modeltest.Request) modeltest.Reply { return modeltest.Text("done") })
 	h := start(t, script)
@@ -231,7 +231,7 @@ func TestCron_BlockedIsSaidOnce(t *testing.T) {
 	require.NotContains(t, asked[len(asked)-1].LastUser(), "name: mail")
 }
 
-// Spec A5.12: a model that is not reached is tried again before anybody is told.
+// A model that is not reached is tried again before anybody hears of it.
 func TestCron_UnreachableIsTriedAgain(t *testing.T) {
 	h := build(t, briefer(func(modeltest.Request) modeltest.Reply { return modeltest.Text("back again") }))
 	var mu sync.Mutex
@@ -282,7 +282,7 @@ func (h *house) runs(id cron.JobID, n int) (runs []sessions.Run) {
 	return runs
 }
 
-// Spec A6.2 to A6.4: scripts before and in place of the agent.
+// Scripts before and in place of the agent.
 func TestCron_Scripts(t *testing.T) {
 	script := briefer(func(r modeltest.Request) modeltest.Reply { return modeltest.Text("The agent has read it.") })
 	h := start(t, script)
@@ -321,7 +321,7 @@ func TestCron_Scripts(t *testing.T) {
 	require.Equal(t, 1, h.count(7, "The agent has read it."))
 }
 
-// Spec A6.6: a job goes on from its own newest output, and reads that of others.
+// A job continues from its own newest output, and reads that of others.
 func TestCron_Context(t *testing.T) {
 	n := 0
 	script := briefer(func(modeltest.Request) modeltest.Reply { n++; return modeltest.Text(fmt.Sprintf("finding %d", n)) })
@@ -341,7 +341,7 @@ func TestCron_Context(t *testing.T) {
 	}
 }
 
-// Spec A10.3: a secret is in nothing that a job sends, keeps or puts into a conversation, whatever the log may show.
+// A secret is in nothing that a job sends, keeps or puts into a conversation, whatever the log may show.
 func TestCron_SecretsStay(t *testing.T) {
 	const secret = "sk-house-tests-0123456789"
 	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
@@ -395,7 +395,7 @@ func (h *house) script(name, text string) {
 // waits is a script that waits to be let go.
 const waits = "while [ ! -f ../go ]; do sleep 0.02; done\necho done\n"
 
-// Spec A5.5: no more runs at once than may; what is due meanwhile runs when there is room.
+// No more runs at once than may; what is due meanwhile runs when there is room.
 func TestCron_MaxParallel(t *testing.T) {
 	h := build(t, briefer(func(modeltest.Request) modeltest.Reply { return modeltest.Text("x") }))
 	h.set["cron.max_parallel_jobs"] = "1"
@@ -521,7 +521,7 @@ func TestCron_WithoutADaemon(t *testing.T) {
 	require.NoError(t, do(cron.Change{Schedule: ptr("30m"), Prompt: ptr("x")}))
 }
 
-// Spec A6.7: what a script prints is data; where it tells the agent what to do, the run is blocked, once its place in
+// What a script prints is data; where it tells the agent what to do, the run is blocked, once its place in
 // the line is given back.
 func TestCron_InjectionInAScript(t *testing.T) {
 	script := briefer(func(modeltest.Request) modeltest.Reply { return modeltest.Text("fine") })
@@ -543,7 +543,7 @@ func TestCron_InjectionInAScript(t *testing.T) {
 	require.Equal(t, sessions.RunRan, run.State, run.Reason)
 }
 
-// Spec A4.1: one record that can't be read holds up nothing, not even where a run of it was cut off.
+// One record that can't be read holds up nothing, not even where a run of it was cut off.
 func TestCron_ABrokenRecordHoldsUpNothing(t *testing.T) {
 	h := build(t, briefer(func(modeltest.Request) modeltest.Reply { return modeltest.Text("fine") }))
 	h.run()

@@ -231,7 +231,7 @@ func inSlackChannel(s *slackHouse) {
 	s.set["platforms.slack.require_mention"] = "false"
 }
 
-// A8.6, A8.8: in the channel itself the brief belongs to the conversation of who made the job, and to that of a thread
+// In the channel itself the brief belongs to the conversation of who made the job, and to that of a thread
 // which a reply begins; without a person there is none to be made, and those that are had get it.
 func TestCronThreads_OnTheChannelSurface(t *testing.T) {
 	t.Run("with its person", func(t *testing.T) {

@@ -47,14 +47,15 @@ type scheduled struct {
 // openJobs makes what reads and changes jobs. It needs the store alone; Check is asked only once the daemon is whole.
 func (g *Gateway) openJobs() {
 	p, s := g.opt.Paths, &g.scheduled
-	s.scripts = jobs.NewScripts(jobs.ScriptOptions{Dir: filepath.Join(p.Home, jobs.ScriptsDir), Timeout: func() time.Duration { return g.cfg().Cron.ScriptTimeout },
-		Deny: workspace.SecretNames(g.cfg(), os.Environ()), Passthrough: g.cfg().Terminal.EnvPassthrough, Redact: g.opt.Redactor.String})
+	s.scripts = jobs.NewScripts(jobs.ScriptOptions{Dir: filepath.Join(p.Home, jobs.ScriptsDir),
+		Timeout: func() time.Duration { return g.cfg().Cron.ScriptTimeout },
+		Deny:    workspace.SecretNames(g.cfg(), os.Environ()), Passthrough: g.cfg().Terminal.EnvPassthrough, Redact: g.opt.Redactor.String})
 	s.sources = &jobs.Sources{Store: g.store, Home: p.Home, SkillsDir: p.Skills, Scripts: s.scripts, Log: g.log}
 	s.requests = cron.NewRequests()
 	s.book = cron.NewBook(cron.BookOptions{Store: g.store, Zone: g.zone, Check: g.checkTask, Changed: s.requests.Poke, Now: g.now})
 	s.views = view.Reader{Store: g.store, Zone: g.zone, Now: g.now}
-	s.desk = desk.New(desk.Options{Store: g.store, Book: s.book, Runner: s.requests, Views: s.views, Printer: g.texts.catalogs.Printer("en"),
-		KeyOptions: g.keyOptions, Named: g.isNamed})
+	s.desk = desk.New(desk.Options{Store: g.store, Book: s.book, Runner: s.requests, Views: s.views,
+		Printer: g.texts.catalogs.Printer("en"), KeyOptions: g.keyOptions, Named: g.isNamed})
 }
 
 // openBriefs makes what ends runs and brings their output to its places: it needs the accounts.
@@ -68,14 +69,15 @@ func (g *Gateway) openBriefs() {
 		},
 		Attach: g.attach, Strip: turn.StripMedia, Redact: g.opt.Redactor.String, Log: g.log, Now: g.now,
 	})
-	s.ends = jobs.NewEnds(jobs.EndOptions{Store: g.store, Briefs: s.briefs, Account: account, Key: g.runKey, Config: g.jobsConfig, Requests: s.requests,
-		Metrics: g.metrics, Redact: g.opt.Redactor.String, Home: g.opt.Paths.Home, Log: g.log, Now: g.now})
+	s.ends = jobs.NewEnds(jobs.EndOptions{Store: g.store, Briefs: s.briefs, Account: account, Key: g.runKey, Config: g.jobsConfig,
+		Requests: s.requests, Metrics: g.metrics, Redact: g.opt.Redactor.String, Home: g.opt.Paths.Home, Log: g.log, Now: g.now})
 }
 
 // startJobs makes what begins runs: it needs the router and the outbox. Nothing runs before runJobs.
 func (g *Gateway) startJobs() {
 	s, places := &g.scheduled, jobPlaces{g}
-	folder := provision.New(provision.Options{Home: g.opt.Paths.Home, Book: s.book, Platforms: places.Platforms, Redact: g.opt.Redactor.String, Log: g.log, Now: g.now})
+	folder := provision.New(provision.Options{Home: g.opt.Paths.Home, Book: s.book, Platforms: places.Platforms,
+		Redact: g.opt.Redactor.String, Log: g.log, Now: g.now})
 	s.jobs = jobs.New(jobs.Options{
 		Ends: s.ends, Folder: folder, Router: g.router, Outbox: g.worker, Places: places, Sources: s.sources, Scripts: s.scripts,
 		Watcher: &jobs.Watcher{Fetch: func() fetch.Options { return g.downloads("") }, Scripts: s.scripts, Redact: g.opt.Redactor.String},
@@ -98,7 +100,8 @@ func (g *Gateway) isNamed(o sessions.Origin) bool {
 
 // runKey is the session key of a run's address.
 func (g *Gateway) runKey(at platforms.Address) sessions.Key {
-	return sessions.KeyFor(sessions.KeySource{Profile: g.opt.Profile, Platform: at.Platform, ChatType: platforms.DM, Chat: at.Chat, Thread: at.Thread}, g.keyOptions())
+	return sessions.KeyFor(sessions.KeySource{Profile: g.opt.Profile, Platform: at.Platform, ChatType: platforms.DM, Chat: at.Chat,
+		Thread: at.Thread}, g.keyOptions())
 }
 
 // zone is whose clock schedules are read on.
@@ -147,7 +150,8 @@ func (g *Gateway) traits(at platforms.Address) platforms.Traits {
 }
 
 // attach takes the files out of what a run has written for a place.
-func (g *Gateway) attach(ctx context.Context, of sessions.Key, text string, at platforms.Address) (rest string, files []platforms.Attachment, refused map[string]string) {
+func (g *Gateway) attach(ctx context.Context, of sessions.Key, text string, at platforms.Address) (
+	rest string, files []platforms.Attachment, refused map[string]string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	rest, files, list := g.chatSettings().Media.Attach(ctx, of, turn.Clean(text), at.Platform, g.traits(at), g.now())
@@ -180,7 +184,8 @@ func (g *Gateway) checkTask(ctx context.Context, t cron.Task) error {
 	known := g.toolbox.Toolsets()
 	for _, name := range t.Toolsets {
 		if !slices.Contains(known, name) {
-			return &cron.TaskError{Field: "enabled_toolsets", Value: name, Reason: fmt.Sprintf("there is no such toolset; known: %v", known)}
+			return &cron.TaskError{Field: "enabled_toolsets", Value: name,
+				Reason: fmt.Sprintf("there is no such toolset; known: %v", known)}
 		}
 	}
 	return g.scheduled.sources.Check(ctx, t)
@@ -259,7 +264,8 @@ func ManageJobs(ctx context.Context, store sessions.Store, cfg *config.Config, p
 	scripts := jobs.NewScripts(jobs.ScriptOptions{Dir: filepath.Join(paths.Home, jobs.ScriptsDir)})
 	sources := &jobs.Sources{Store: store, Home: paths.Home, SkillsDir: paths.Skills, Scripts: scripts, Log: zerolog.Nop()}
 	views := view.Reader{Store: store, Zone: zone, Now: time.Now}
-	all := desk.New(desk.Options{Store: store, Book: cron.NewBook(cron.BookOptions{Store: store, Zone: zone, Check: sources.Check}), Views: views, Printer: catalogs.Printer("en")})
+	all := desk.New(desk.Options{Store: store, Book: cron.NewBook(cron.BookOptions{Store: store, Zone: zone, Check: sources.Check}),
+		Views: views, Printer: catalogs.Printer("en")})
 	return all.Clerk(desk.NoDaemon{Views: views, Check: sources.Check, Failing: cfg.Cron.Nudge}).Do(ctx, a)
 }
 

@@ -9,6 +9,6 @@
 //   - Output goes where its job says, through the outbox, and where it may, into the conversation there: not before the
 //     platform has confirmed it.
 //
-// The rules of schedules, targets, mirroring and silence are in package cron; this one asks the configuration, files,
-// models and chats.
+// Ends writes down how runs end, and is made first; Jobs begins them, and is made last. Package brief writes the text that
+// goes out. The rules of schedules, targets, mirroring and silence are in package cron.
 package jobs

@@ -79,7 +79,8 @@ func (e *Ends) End(ctx context.Context, t turn.End) func(tx sessions.Tx) ([]*ses
 	}
 	if err != nil { // removed meanwhile, or ended by somebody: there is nobody to tell
 		if !errors.Is(err, sessions.ErrNotFound) {
-			e.o.Log.Error().Err(err).Str("job", string(t.Turn.Address.Chat)).Msg("cron: the run of a turn can't be read; its answer stays in its session")
+			e.o.Log.Error().Err(err).Str("job", string(t.Turn.Address.Chat)).
+				Msg("cron: the run of a turn can't be read; its answer stays in its session")
 		}
 		return e.leaving(func(tx sessions.Tx) ([]*sessions.OutboxRow, error) { return nil, over(tx) })
 	}
@@ -174,7 +175,8 @@ func (e *Ends) plan(ctx context.Context, f finish) func(tx sessions.Tx, run sess
 	result := brief.Result{Silent: f.silent, Blocked: f.Blocked != ""}
 	drafts := e.o.Briefs.Write(ctx, f.Ended, &result)
 	if path, err := e.keep(f, result); err != nil {
-		e.o.Log.Error().Err(err).Str("job", string(f.Job.ID)).Msg("cron: the output of a run can't be kept in its file; it is delivered all the same")
+		e.o.Log.Error().Err(err).Str("job", string(f.Job.ID)).
+			Msg("cron: the output of a run can't be kept in its file; it is delivered all the same")
 		result.Problems = append(result.Problems, e.o.Redact(err.Error()))
 	} else {
 		result.Output = path
@@ -193,7 +195,8 @@ func (e *Ends) acknowledged(ctx context.Context, f finish) (yes bool) {
 		return err
 	})
 	if err != nil {
-		e.o.Log.Error().Err(err).Str("job", string(f.Job.ID)).Msg("cron: whether a failure was acknowledged can't be read; its notice is sent")
+		e.o.Log.Error().Err(err).Str("job", string(f.Job.ID)).
+			Msg("cron: whether a failure was acknowledged can't be read; its notice is sent")
 	}
 	return err == nil && yes
 }
@@ -202,7 +205,8 @@ func (e *Ends) acknowledged(ctx context.Context, f finish) (yes bool) {
 const keepRuns = 500
 
 // conclude is the last transaction of a run.
-func (e *Ends) conclude(tx sessions.Tx, f finish, run sessions.Run, result *brief.Result, drafts []brief.Draft) ([]*sessions.OutboxRow, error) {
+func (e *Ends) conclude(tx sessions.Tx, f finish, run sessions.Run, result *brief.Result, drafts []brief.Draft) (
+	[]*sessions.OutboxRow, error) {
 	now := e.o.Now()
 	if f.unreachable && e.o.Config().Retry {
 		at, again, err := cron.TryAgain(tx, run, now)
@@ -263,7 +267,8 @@ func remember(tx sessions.Tx, f finish, result *brief.Result) error {
 
 // keep writes the output file of a run.
 func (e *Ends) keep(f finish, result brief.Result) (string, error) {
-	out := cron.Output{Job: f.Job.ID, Name: e.o.Redact(f.Job.Name), Slot: f.Run.Slot, Ended: e.o.Now(), Status: cron.OutputOK, Why: f.Reason, Body: f.whole}
+	out := cron.Output{Job: f.Job.ID, Name: e.o.Redact(f.Job.Name), Slot: f.Run.Slot, Ended: e.o.Now(), Status: cron.OutputOK,
+		Why: f.Reason, Body: f.whole}
 	if out.Body == "" {
 		out.Body = f.Text
 	}

@@ -46,12 +46,13 @@ func (j *Jobs) Status(ctx context.Context) (view.Status, error) {
 func (j *Jobs) Doctor(ctx context.Context) ([]view.Issue, error) {
 	var issues []view.Issue
 	if since, stuck := j.Stuck(); stuck {
-		issues = append(issues, view.Issue{Kind: view.IssueScheduler, Text: "due jobs are not looked for since " + since.In(j.o.Zone()).Format("2006-01-02 15:04 MST"),
+		issues = append(issues, view.Issue{Kind: view.IssueScheduler, Text: "due jobs are not looked for since " + since.In(j.o.Zone()).
+			Format("2006-01-02 15:04 MST"),
 			Do: "read the log for what the scheduler says, and start Herald again"})
 	}
 	for _, f := range j.Provided() {
 		for _, text := range f.Problems {
-			issues = append(issues, view.Issue{Kind: view.IssueFile, Text: text, Do: "mend the file; it is read again by itself"})
+			issues = append(issues, view.Issue{Kind: view.IssueFile, Text: text, Do: "mend the file; it is read again soon"})
 		}
 	}
 	more, err := j.reader().Doctor(ctx, view.Diagnosis{Places: j.o.Places, Check: j.o.Check, Failing: j.ends.o.Config().Nudge})

@@ -91,7 +91,8 @@ func New(o Options) *Jobs {
 	j := &Jobs{o: o, ends: o.Ends, briefs: o.Ends.o.Briefs, now: o.Ends.o.Now, stages: newStages()}
 	j.life, j.stop = context.WithCancel(context.Background())
 	config := o.Ends.o.Config
-	j.scheduler = cron.New(cron.Options{Store: o.Ends.o.Store, Zone: o.Zone, CatchUp: func() bool { return config().CatchUp }, Start: j.start,
+	j.scheduler = cron.New(cron.Options{Store: o.Ends.o.Store, Zone: o.Zone, CatchUp: func() bool { return config().CatchUp },
+		Start: j.start,
 		Alive: j.alive, Lost: j.lost, Missed: j.missed, Claimed: j.claimed, Looked: j.looked, Requests: o.Ends.o.Requests, Now: j.now, Log: o.Log})
 	return j
 }
@@ -137,8 +138,8 @@ func (j *Jobs) Drain(ctx context.Context) error {
 	return j.stages.drain(ctx)
 }
 
-// Tick looks for due slots now, as the scheduler does by itself when one is due, and returns when each of them has begun or
-// has its end.
+// Tick looks for due slots now, without waiting for the scheduler to do so, and returns when each of them has begun or has
+// its end.
 func (j *Jobs) Tick(ctx context.Context) error {
 	_, err := j.scheduler.Look(ctx)
 	return err

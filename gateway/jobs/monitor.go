@@ -51,7 +51,7 @@ type Sight struct {
 
 // memory is what a look leaves for the next one.
 type memory struct {
-	// What is the URL or the script; a job that watches another one begins anew.
+	// What is the URL or the script; a job that watches something else has seen nothing yet.
 	What string `json:"what"`
 	// Digest is of all that was seen, Text a beginning of it.
 	Digest string `json:"digest"`
@@ -137,7 +137,8 @@ func (w *Watcher) page(ctx context.Context, rawURL string, old memory) (memory, 
 	if _, err := fetch.Copy(&body, resp.Body, maxWatched); err != nil {
 		return memory{}, fetch.Clean(ctx, host, err)
 	}
-	return w.remember(memory{What: rawURL, ETag: short(resp.Header.Get("ETag")), Modified: short(resp.Header.Get("Last-Modified"))}, body.Bytes()), nil
+	return w.remember(memory{What: rawURL, ETag: short(resp.Header.Get("ETag")), Modified: short(resp.Header.Get("Last-Modified"))},
+		body.Bytes()), nil
 }
 
 // short leaves out a name of a page's state that is too long to be kept.

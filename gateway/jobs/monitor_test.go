@@ -64,7 +64,7 @@ func TestWatcher_URL(t *testing.T) {
 	changed := w.look(t, same.State)
 	require.True(t, changed.Changed)
 	require.Equal(t, &cron.Watched{What: strings.TrimSuffix(w.url, "?key=hunter2"), Before: "b\nc\nd\nold\ne\nf\ng", After: "b\nc\nd\nnew\nmore\ne\nf\ng"}, changed.News)
-	require.False(t, w.look(t, changed.State).Changed, "a change is told once")
+	require.False(t, w.look(t, changed.State).Changed, "a change is reported once")
 	require.True(t, w.look(t, first.State).Changed, "and again to who has not recorded it")
 }
 

@@ -95,7 +95,8 @@ func (j *Jobs) missed(ctx context.Context, s cron.Start) error {
 	if err != nil {
 		t = cron.Task{}
 	}
-	return j.settle(ctx, finish{Ended: brief.Ended{Job: s.Job, Task: t, Run: s.Run, State: sessions.RunMissed, Reason: s.Run.Reason}}, s.Claim, nil)
+	return j.settle(ctx, finish{Ended: brief.Ended{Job: s.Job, Task: t, Run: s.Run, State: sessions.RunMissed, Reason: s.Run.Reason}},
+		s.Claim, nil)
 }
 
 // lost ends a run whose work a restart has cut off.

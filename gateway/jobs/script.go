@@ -188,7 +188,8 @@ func (s *Scripts) run(ctx context.Context, name, workdir string) (stdout string,
 	}
 	limit := s.o.Timeout()
 	errs := &tail{limit: scriptErrors}
-	r, err := local.Exec(ctx, sandbox.Command{Line: "exec " + quote(program) + " " + quote(path), Dir: workdir, Timeout: limit, Errors: errs})
+	r, err := local.Exec(ctx, sandbox.Command{Line: "exec " + quote(program) + " " + quote(path), Dir: workdir, Timeout: limit,
+		Errors: errs})
 	switch {
 	case err != nil:
 		return "", err
@@ -209,7 +210,8 @@ func (s *Scripts) place() (*sandbox.Local, error) {
 	if s.local != nil {
 		return s.local, nil
 	}
-	local, err := sandbox.NewLocal(sandbox.LocalOptions{Dir: s.o.Dir, Deny: slices.Clone(s.o.Deny), Passthrough: s.o.Passthrough, Environ: s.o.Environ, Window: scriptWindow})
+	local, err := sandbox.NewLocal(sandbox.LocalOptions{Dir: s.o.Dir, Deny: slices.Clone(s.o.Deny), Passthrough: s.o.Passthrough,
+		Environ: s.o.Environ, Window: scriptWindow})
 	if err != nil {
 		return nil, err
 	}

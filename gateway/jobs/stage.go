@@ -144,7 +144,7 @@ func afterScript(f *finish, found findings) (done bool) {
 	case idle:
 		f.silent, f.Reason, f.whole = "no_change", why, found.script.Stdout
 	case !f.Task.NoAgent:
-		return false // the agent is told, also of a failure
+		return false // the agent reads it, also a failure
 	case found.script.Err != "":
 		f.State, f.Reason, f.whole = sessions.RunFailed, found.script.Err, found.script.Stdout
 	default:

@@ -105,8 +105,9 @@ func told(job Job, err error, what string) tools.Result {
 
 // about fills in what is said of a job in every answer.
 func about(job Job) reply {
-	return reply{Success: true, JobID: job.ID, Name: job.Name, Skill: job.Skill, Skills: job.Skills, Schedule: job.Schedule, InWords: job.InWords,
-		Repeat: job.Repeat, Deliver: job.Deliver, NextRunAt: job.NextRunAt, NextRuns: job.NextRuns, Job: &job}
+	return reply{Success: true, JobID: job.ID, Name: job.Name, Skill: job.Skill, Skills: job.Skills, Schedule: job.Schedule,
+		InWords: job.InWords,
+		Repeat:  job.Repeat, Deliver: job.Deliver, NextRunAt: job.NextRunAt, NextRuns: job.NextRuns, Job: &job}
 }
 
 // answer is a reply with a line for progress and logs.
@@ -120,7 +121,8 @@ func removed(job Job, err error) tools.Result {
 	if err != nil {
 		return refuse(err)
 	}
-	return answer(reply{Success: true, JobID: job.ID, Name: job.Name, Message: fmt.Sprintf("Job %q (%s) is removed and will not run any more.", job.Name, job.ID)}, "removed")
+	return answer(reply{Success: true, JobID: job.ID, Name: job.Name,
+		Message: fmt.Sprintf("Job %q (%s) is removed and will not run any more.", job.Name, job.ID)}, "removed")
 }
 
 func (t tool[C]) list(ctx context.Context, by tools.Caller, a arguments[C]) tools.Result {
@@ -167,7 +169,8 @@ func (t tool[C]) runNow(ctx context.Context, by tools.Caller, job Job, a argumen
 		r.Error, r.Skipped = fmt.Sprintf("job %q was not started: it is running already", job.Name), "already running"
 	default:
 		r.Mode, r.Deliver = "background", job.Deliver
-		r.Message = fmt.Sprintf("Job %q (%s) runs now, in the background. Its output goes to %s when it is done; don't wait for it.", job.Name, job.ID, job.Deliver)
+		r.Message = fmt.Sprintf("Job %q (%s) runs now, in the background. Its output goes to %s when it is done; don't wait for it.",
+			job.Name, job.ID, job.Deliver)
 	}
 	res := answer(r, "runs")
 	res.IsError = !executed

@@ -87,7 +87,8 @@ type Jobs[C any] interface {
 func New[C any](jobs Jobs[C]) tools.Tool {
 	t := tool[C]{jobs}
 	return tools.Tool{
-		Spec: tools.Spec{Name: Name, Toolset: Name, Description: description, Parameters: json.RawMessage(parameters), Core: true, Emoji: "⏰", Preview: "action"},
+		Spec: tools.Spec{Name: Name, Toolset: Name, Description: description, Parameters: json.RawMessage(parameters), Core: true,
+			Emoji: "⏰", Preview: "action"},
 		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 			a, err := read[C](call.Args)
 			if err != nil {

@@ -214,7 +214,7 @@ func TestCronjob_HidesWhatTheOperatorPins(t *testing.T) {
 	require.Empty(t, d.book.changes)
 }
 
-// Spec A12.4, and what the demo model reads.
+// What a list shows, and what the demo model reads of it.
 func TestCronjob_CreateReplies(t *testing.T) {
 	d := newDesk(t)
 	out, res := d.call(`{"action":"create","schedule":"every 30m","prompt":"p"}`)
@@ -249,7 +249,7 @@ func TestCronjob_List(t *testing.T) {
 	require.Equal(t, []any{}, out["jobs"])
 }
 
-// Spec A12.3: the job is looked for before the action is looked at.
+// The job is looked for before the action is looked at.
 func TestCronjob_Order(t *testing.T) {
 	twin := two()
 	twin[1].Name = "News"
@@ -288,7 +288,7 @@ func TestCronjob_PauseResumeRemove(t *testing.T) {
 	require.Contains(t, log, "remove 0123456789ab")
 }
 
-// Spec A12.6.
+// A run begins in the background; one that goes on is not begun twice.
 func TestCronjob_Run(t *testing.T) {
 	for _, action := range []string{"run", "run_now", "trigger"} {
 		d := newDesk(t, two()...)

@@ -52,7 +52,8 @@ type Options struct {
 	Render func(at platforms.Address, markdown string) []platforms.Text
 	// Attach takes the files out of a text that a run's session wrote, for a place: those that may go there, and why
 	// others may not, by name. Strip only takes them out.
-	Attach func(ctx context.Context, of sessions.Key, text string, at platforms.Address) (rest string, files []platforms.Attachment, refused map[string]string)
+	Attach func(ctx context.Context, of sessions.Key, text string, at platforms.Address) (rest string, files []platforms.Attachment,
+		refused map[string]string)
 	Strip  func(text string) string
 	Redact func(string) string
 	Log    zerolog.Logger

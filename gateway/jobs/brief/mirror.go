@@ -39,7 +39,8 @@ func (w *Writer) mirror(tx sessions.Tx, row sessions.OutboxRow, b Brief, thread 
 	var how []string
 	add := func(kind string, id sessions.ID) error {
 		how = append(how, kind)
-		return tx.Append(&sessions.Message{Session: id, Role: sessions.User, Kind: sessions.KindMirror, Content: text, Active: true, At: w.o.Now()})
+		return tx.Append(&sessions.Message{Session: id, Role: sessions.User, Kind: sessions.KindMirror, Content: text, Active: true,
+			At: w.o.Now()})
 	}
 	seeds, live := m.conversations()
 	for _, s := range seeds {
@@ -62,7 +63,8 @@ func (w *Writer) mirror(tx sessions.Tx, row sessions.OutboxRow, b Brief, thread 
 		}
 	}
 	if len(how) == 0 {
-		w.o.Log.Debug().Str("job", string(b.Job)).Int64("outbox", int64(row.ID)).Msg("cron: nobody talks where a brief went; it is part of no conversation")
+		w.o.Log.Debug().Str("job", string(b.Job)).Int64("outbox", int64(row.ID)).
+			Msg("cron: nobody talks where a brief went; it is part of no conversation")
 	}
 	return how, nil
 }
@@ -132,7 +134,8 @@ func (m mirroring) user() platforms.User {
 // event is what a reply brings. A conversation that several people share names nobody before one of them has spoken.
 func (m mirroring) event(thread platforms.ThreadID, user platforms.User) platforms.Event {
 	p := m.place
-	e := platforms.Event{Address: p.Address, ChatType: p.ChatType, Scope: p.Scope, ParentChat: p.ParentChat, ChatName: p.ChatName, Topic: p.Topic, Sender: user}
+	e := platforms.Event{Address: p.Address, ChatType: p.ChatType, Scope: p.Scope, ParentChat: p.ParentChat, ChatName: p.ChatName,
+		Topic: p.Topic, Sender: user}
 	e.Address.Thread = thread
 	switch {
 	case thread == "" && p.ChatType == platforms.Thread:
@@ -152,7 +155,8 @@ func (m mirroring) live() ([]sessions.Session, error) {
 	var out []sessions.Session
 	const page = 100
 	for offset := 0; ; offset += page {
-		list, err := m.tx.Sessions(sessions.SessionQuery{Platform: at.Platform, Account: at.Account, Chat: at.Chat, Live: true, Limit: page, Offset: offset})
+		list, err := m.tx.Sessions(sessions.SessionQuery{Platform: at.Platform, Account: at.Account, Chat: at.Chat, Live: true,
+			Limit: page, Offset: offset})
 		if err != nil {
 			return nil, err
 		}

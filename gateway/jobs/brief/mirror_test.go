@@ -109,7 +109,7 @@ func (m *mirrors) keys() map[string]int {
 	return out
 }
 
-// The conversations that a brief becomes part of are those that replies come to (A8.6 to A9.5), each once.
+// The conversations that a brief becomes part of are those that replies come to, each once.
 func TestMirror_Conversations(t *testing.T) {
 	dm := sessions.Origin{Address: at("slack", "D1", ""), ChatType: platforms.DM, Scope: "T1", User: "U1"}
 	room := sessions.Origin{Address: at("slack", "C1", ""), ChatType: platforms.Channel, Scope: "T1"}
@@ -218,7 +218,7 @@ func TestMirror_OnlyWhatWasSeen(t *testing.T) {
 	require.Empty(t, m.keys())
 }
 
-// The name of a job is a line of its own, whatever stands in it.
+// The name of a job is a line of its own, whatever it contains.
 func TestMirror_TheNameIsOneLine(t *testing.T) {
 	m := newMirrors(t)
 	place := sessions.Origin{Address: at("telegram", "5", ""), ChatType: platforms.DM}
@@ -234,7 +234,7 @@ func TestMirror_TheNameIsOneLine(t *testing.T) {
 	}))
 }
 
-// The rest of a long brief goes into the thread of its first message, or flat behind it, and is settled by itself. In doubt it
+// The rest of a long brief goes into the thread of its first message, or flat behind it, and is settled on its own. In doubt it
 // follows once, also when a person asks for the first message again.
 func TestSettled_TheRestFollows(t *testing.T) {
 	place := sessions.Origin{Address: at("slack", "D1", ""), ChatType: platforms.DM, Scope: "T1"}

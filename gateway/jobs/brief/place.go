@@ -26,7 +26,8 @@ func (w *Writer) place(ctx context.Context, at platforms.Address, origin *sessio
 		if err == nil {
 			p = sessions.Origin{Address: room.Address, ChatType: room.Type, Scope: room.Scope, ChatName: room.Name, User: room.User}
 		} else {
-			w.o.Log.Debug().Err(err).Str("platform", string(at.Platform)).Msg("cron: a place can't be described; what is known of it is used")
+			w.o.Log.Debug().Err(err).Str("platform", string(at.Platform)).
+				Msg("cron: a place can't be described; what is known of it is used")
 		}
 	}
 	if origin != nil && p.Address.SameChat(origin.Address) {

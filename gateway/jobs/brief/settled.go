@@ -67,7 +67,8 @@ func (w *Writer) continues(tx sessions.Tx, row sessions.OutboxRow, b Brief, thre
 	case sessions.Unwritable(err):
 		return nil, err // the receipt can't be written either: it is tried again
 	}
-	w.o.Log.Warn().Err(err).Str("job", string(b.Job)).Int64("outbox", int64(row.ID)).Msg("cron: a brief that has arrived could not become part of its conversation; a reply to it is not understood")
+	w.o.Log.Warn().Err(err).Str("job", string(b.Job)).Int64("outbox", int64(row.ID)).
+		Msg("cron: a brief that has arrived could not become part of its conversation; a reply to it is not understood")
 	return nil, nil
 }
 
@@ -137,7 +138,8 @@ func (w *Writer) noteDelivery(tx sessions.Tx, row sessions.OutboxRow, b Brief, m
 	if row.State == sessions.OutSent {
 		return nil
 	}
-	return w.undelivered(tx, b.Job, delivery.TargetOf(row.Message.Address, false)+": "+string(row.State)+": "+oneLine(w.o.Redact(row.Error)))
+	return w.undelivered(tx, b.Job, delivery.TargetOf(row.Message.Address,
+		false)+": "+string(row.State)+": "+oneLine(w.o.Redact(row.Error)))
 }
 
 // worse reports whether a state is a worse end than another.

@@ -34,7 +34,8 @@ func (w *Writer) frame(at platforms.Address, job cron.Job, answered bool) cron.F
 		footer = "cron.footer_unread"
 	}
 	p := w.o.Printer(at)
-	return cron.Frame{Name: w.o.Redact(job.Name), ID: job.ID, Title: p.T("cron.title"), Footer: p.T(footer, locales.Str("id", string(job.ID)))}
+	return cron.Frame{Name: w.o.Redact(job.Name), ID: job.ID, Title: p.T("cron.title"),
+		Footer: p.T(footer, locales.Str("id", string(job.ID)))}
 }
 
 // failedText says that a run has failed, and why; a job that fails again and again is worth a look.
@@ -61,7 +62,8 @@ func (w *Writer) missedText(at platforms.Address, e Ended) string {
 
 // refusedText names a file that was not sent, and why.
 func (w *Writer) refusedText(at platforms.Address, name, reason string) string {
-	return "⚠️ " + w.o.Printer(at).T("attachment.upload_failed", locales.Str("name", format.EscapeMarkdown(name)), locales.Str("reason", format.EscapeMarkdown(reason)))
+	return "⚠️ " + w.o.Printer(at).T("attachment.upload_failed", locales.Str("name", format.EscapeMarkdown(name)),
+		locales.Str("reason", format.EscapeMarkdown(reason)))
 }
 
 func (w *Writer) name(job cron.Job) locales.Arg {

@@ -250,7 +250,8 @@ func (n NoDaemon) Status(ctx context.Context) (view.Status, error) { return n.Vi
 // Doctor implements Scheduler: first of all, no daemon runs.
 func (n NoDaemon) Doctor(ctx context.Context) ([]view.Issue, error) {
 	issues, err := n.Views.Doctor(ctx, view.Diagnosis{Check: n.Check, Failing: n.Failing})
-	return append([]view.Issue{{Kind: view.IssueScheduler, Text: "no daemon is running, so no job runs", Do: "start one: herald run"}}, issues...), err
+	return append([]view.Issue{{Kind: view.IssueScheduler, Text: "no daemon is running, so no job runs", Do: "start one: herald run"}},
+		issues...), err
 }
 
 // Tick implements Scheduler.

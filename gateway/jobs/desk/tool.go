@@ -17,7 +17,7 @@ import (
 
 // Tool returns the tool by which the model makes and changes the jobs of the conversation that it is in.
 func (d *Desk) Tool() tools.Tool {
-	return cronjob.New(clientOf(d.OfCaller, d.o.Views, d.o.Printer))
+	return cronjob.New[cron.Change](client{d.OfCaller, d.o.Views, d.o.Printer})
 }
 
 // client is the desk as the tool uses it.
@@ -26,10 +26,6 @@ type client struct {
 	jobs    func(ctx context.Context, by tools.Caller) (*Jobs, error)
 	views   view.Reader
 	printer *locales.Printer // of what the model reads
-}
-
-func clientOf(jobs func(ctx context.Context, by tools.Caller) (*Jobs, error), views view.Reader, printer *locales.Printer) cronjob.Jobs[cron.Change] {
-	return client{jobs, views, printer}
 }
 
 // on runs fn with the jobs of a call's conversation and returns the job that it gives, as the model sees it.
@@ -90,7 +86,7 @@ func (t client) Create(ctx context.Context, by tools.Caller, c cron.Change) (cro
 	})
 }
 
-// withoutOrigin takes the chat of origin out of the targets of a job that is made where there is none: by a run of a job
+// withoutOrigin takes the chat of origin out of the targets of a job that is made outside of a chat: by a run of a job
 // that no chat has made. It would mean a home channel, which nobody has asked for.
 func withoutOrigin(deliver *string) *string {
 	if deliver == nil {
@@ -146,15 +142,17 @@ func (t client) shown(ctx context.Context, list ...cron.Job) ([]cronjob.Job, err
 }
 
 // toolStates are what the tool calls the states of a job.
-var toolStates = map[view.State]string{view.StateScheduled: "scheduled", view.StateRunning: "running", view.StatePaused: "paused", view.StateDone: "completed",
-	view.StateBroken: "error", view.StateBlocked: "error"}
+var toolStates = map[view.State]string{view.StateScheduled: "scheduled", view.StateRunning: "running", view.StatePaused: "paused",
+	view.StateDone: "completed", view.StateBroken: "error", view.StateBlocked: "error"}
 
 // toolEnds are what it calls the ends of a run.
-var toolEnds = map[sessions.RunState]string{sessions.RunRan: "ok", sessions.RunFailed: "error", sessions.RunMissed: "missed", sessions.RunSkipped: "skipped"}
+var toolEnds = map[sessions.RunState]string{sessions.RunRan: "ok", sessions.RunFailed: "error", sessions.RunMissed: "missed",
+	sessions.RunSkipped: "skipped"}
 
 func (t client) one(l view.Line) cronjob.Job {
 	zone := t.views.Zone()
-	out := cronjob.Job{ID: string(l.ID), Name: l.Name, Prompt: l.Task.Prompt, Skills: l.Task.Skills, Script: l.Task.Script, NoAgent: l.Task.NoAgent, Monitor: l.Task.Monitor(),
+	out := cronjob.Job{ID: string(l.ID), Name: l.Name, Prompt: l.Task.Prompt, Skills: l.Task.Skills, Script: l.Task.Script,
+		NoAgent: l.Task.NoAgent, Monitor: l.Task.Monitor(),
 		Schedule: l.Schedule, InWords: l.InWords, Repeat: l.Repeat, Deliver: l.Task.Deliver, FailDeliver: l.Task.FailureDeliver, Attach: l.Task.Attach,
 		ContextFrom: l.Task.ContextFrom, Toolsets: l.Task.Toolsets, Workdir: l.Task.Workdir, State: toolStates[l.State],
 		NextInWords: view.NextWords(t.printer, l.Next, zone), LocalOnly: localOnly(l.Task), Ended: l.State == view.StateDone}

@@ -36,13 +36,13 @@ func newToolRig(t *testing.T) *toolRig {
 	r := &toolRig{t: t, book: book, at: &anna}
 	views := view.Reader{Store: store, Zone: func() *time.Location { return time.UTC }, Now: time.Now}
 	registry := tools.NewRegistry(tools.RegistryOptions{})
-	require.NoError(t, registry.Register(cronjob.New(clientOf(func(context.Context, tools.Caller) (*Jobs, error) {
+	require.NoError(t, registry.Register(cronjob.New[cron.Change](client{func(context.Context, tools.Caller) (*Jobs, error) {
 		mine := &Jobs{book: r.book, zone: views.Zone, by: cron.By{Source: cron.FromChat, Origin: r.at}, runner: r.run}
 		if r.at != nil {
 			mine.who.at = *r.at
 		}
 		return mine, nil
-	}, views, catalogs.Printer("en")))))
+	}, views, catalogs.Printer("en")})))
 	r.bus = tools.NewBus(tools.Options{Registry: registry})
 	t.Cleanup(func() { require.NoError(t, r.bus.Close(context.Background())) })
 	return r

@@ -10,7 +10,7 @@ import (
 type viewer struct {
 	// all: every job is theirs (the command line, the dashboard, an admin by name in a chat with them alone).
 	all bool
-	// at is the conversation that they are in; the zero value is none.
+	// at is the conversation that they are in; the zero value means none.
 	at sessions.Origin
 }
 

@@ -136,7 +136,8 @@ func isRefusal(err error) bool {
 	var task *cron.TaskError
 	var managed *cron.ManagedError
 	var schedule *cron.Error
-	return errors.As(err, &task) || errors.As(err, &managed) || errors.As(err, &schedule) || errors.Is(err, cron.ErrRunning) || errors.Is(err, cron.ErrStopped)
+	return errors.As(err, &task) || errors.As(err, &managed) || errors.As(err, &schedule) || errors.Is(err, cron.ErrRunning) ||
+		errors.Is(err, cron.ErrStopped)
 }
 
 func idOf(r *http.Request) (cron.JobID, error) {

@@ -63,7 +63,8 @@ func (d *document) at(t time.Time) {
 		return
 	}
 	local := d.pages.zoned(t)
-	d.f(`<time datetime="%s">%s</time> <span class="dim">(%s)</span>`, t.UTC().Format(time.RFC3339), local.Format("Mon 2 Jan 2006, 15:04 MST"), away(t.Sub(d.pages.o.Views.Now())))
+	d.f(`<time datetime="%s">%s</time> <span class="dim">(%s)</span>`, t.UTC().Format(time.RFC3339),
+		local.Format("Mon 2 Jan 2006, 15:04 MST"), away(t.Sub(d.pages.o.Views.Now())))
 }
 
 // away says how far off something is.
@@ -165,7 +166,8 @@ func (d *document) status(st view.Status) {
 		d.at(st.LastLook)
 		d.f("</p>")
 	}
-	d.f(`<p class="dim">Last 24 hours: %d ran, %d failed, %d missed. Running now: %d. Overdue: %d.</p>`, st.Ran, st.Failed, st.Missed, len(st.Running), st.Overdue)
+	d.f(`<p class="dim">Last 24 hours: %d ran, %d failed, %d missed. Running now: %d. Overdue: %d.</p>`, st.Ran, st.Failed, st.Missed,
+		len(st.Running), st.Overdue)
 	for _, f := range st.Files {
 		for _, problem := range f.Problems {
 			d.f(`<p class="bad" role="alert">%s</p>`, problem)

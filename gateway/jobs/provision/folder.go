@@ -118,7 +118,8 @@ func read(root *os.Root, name string) (data []byte, stamp string, why error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		if isLink(root, name) {
-			return nil, "", fmt.Errorf("%s: it is a link that leads out of the home or nowhere (%w); put the file itself there", name, unwrap(err))
+			return nil, "", fmt.Errorf("%s: it is a link that leads out of the home or nowhere (%w); put the file itself there", name,
+				unwrap(err))
 		}
 		return nil, "", fmt.Errorf("%s: it can't be read: %w", name, unwrap(err))
 	}
@@ -149,7 +150,8 @@ func trusted(name string, info fs.FileInfo) error {
 		return fmt.Errorf("%s: others may change it (mode %04o); run: chmod go-w %s", name, mode, name)
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() && st.Uid != 0 {
-		return fmt.Errorf("%s: it belongs to user %d, and Herald runs as user %d; run: chown %d %s", name, st.Uid, os.Geteuid(), os.Geteuid(), name)
+		return fmt.Errorf("%s: it belongs to user %d, and Herald runs as user %d; run: chown %d %s", name, st.Uid, os.Geteuid(),
+			os.Geteuid(), name)
 	}
 	return nil
 }

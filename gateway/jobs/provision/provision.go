@@ -132,7 +132,7 @@ func (p *Folder) Run(ctx context.Context) {
 		case <-timer.C:
 		}
 		soon = false
-		w.arm() // before the look: what changes after it is told again
+		w.arm() // before the look: changes after it are reported again
 		again, err := p.Look(ctx)
 		if err != nil && ctx.Err() == nil {
 			p.o.Log.Error().Err(err).Msg("the jobs of files can't be taken over now; it is tried again")
@@ -178,7 +178,7 @@ func (p *Folder) Look(ctx context.Context) (again time.Duration, err error) {
 	}
 	for name, f := range p.files {
 		if _, there := stamps[name]; !there && name != Dir && !f.lost {
-			f.lost, f.stamp, f.next, changed = true, "", "", true // read anew when it comes back
+			f.lost, f.stamp, f.next, changed = true, "", "", true // read again when it comes back
 			p.o.Log.Info().Str("file", name).Msg("a file of jobs is gone")
 		}
 	}
@@ -259,7 +259,8 @@ func (p *Folder) judge(name string, why error, now time.Time) {
 		return
 	}
 	if len(problems) > 0 {
-		p.o.Log.Error().Str("file", name).Strs("problems", problems).Msg("a file of jobs can't be used; the jobs that it provided before stay")
+		p.o.Log.Error().Str("file", name).Strs("problems", problems).
+			Msg("a file of jobs can't be used; the jobs that it provided before stay")
 	} else {
 		p.o.Log.Info().Str("file", name).Msg("a file of jobs can be used again")
 	}

@@ -71,7 +71,7 @@ func newShelf(t *testing.T) *shelf {
 	return s
 }
 
-// restart begins anew with what is on the disk, as a new process does.
+// restart begins with what is on the disk, as a new process does.
 func (s *shelf) restart() {
 	s.Folder = provision.New(provision.Options{Home: s.home, Book: s.book, Now: s.clock, Log: zerolog.New(&s.log),
 		Platforms: func() []platforms.Name { return []platforms.Name{"telegram", "slack"} },
@@ -203,7 +203,7 @@ jobs:
 	require.Equal(t, cron.ProvidedID("cron.d/all.yaml", "second"), got["cron.d/all.yaml/The second"].ID, "the key and not the name makes the id")
 }
 
-// What is wrong is told with file, line and column, what is allowed, and what was probably meant.
+// What is wrong is reported with file, line and column, what is allowed, and what was probably meant.
 func TestProvision_SaysWhatIsWrongAndWhere(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"no YAML":         {"jobs:\n  a: [\n", "cron.d/a.yaml:2:1: this is not YAML"},
@@ -256,10 +256,11 @@ func TestProvision_SaysWhatIsWrongAndWhere(t *testing.T) {
 	s := newShelf(t)
 	s.write("a.yaml", "jobs:\n  a: {schedul: 30m, prompt: x}\n")
 	s.pass(0)
-	require.Equal(t, `cron.d/a.yaml:2:7: job "a": "schedul": no such field; did you mean schedule?`, s.problems(), "one mistake is told once")
+	require.Equal(t, `cron.d/a.yaml:2:7: job "a": "schedul": no such field; did you mean schedule?`, s.problems(),
+		"one mistake is reported once")
 }
 
-// A file that can't be used changes nothing, is told of once, and is used again when it is good.
+// A file that can't be used changes nothing, is reported once, and is used again when it is good.
 func TestProvision_ABadFileKeepsItsJobs(t *testing.T) {
 	s := newShelf(t)
 	s.write("team.yaml", morning)
@@ -349,7 +350,7 @@ func TestProvision_RemovesWhatIsGone(t *testing.T) {
 	require.Empty(t, s.Files())
 }
 
-// Editors save in steps: a half-written file, one that is renamed away and written anew, one that is gone for a moment.
+// Editors save in steps: a half-written file, one that is renamed away and written again, one that is gone for a moment.
 // What has become of a job outlives each.
 func TestProvision_EditorsSaves(t *testing.T) {
 	s := newShelf(t)
@@ -480,7 +481,7 @@ func TestProvision_LinksInsideTheHome(t *testing.T) {
 	require.Equal(t, "cron.d/old.yml: it is not read; let its name end in .yaml", s.problems())
 }
 
-// A thousand jobs are one change, and the same file again is none.
+// A thousand jobs are one change, and the same file again changes nothing.
 func TestProvision_AThousandJobs(t *testing.T) {
 	s := newShelf(t)
 	var b strings.Builder

@@ -81,13 +81,14 @@ func (v Reader) examine(ctx context.Context, d Diagnosis, j Job) (issues []Issue
 	}
 	switch {
 	case j.State == StateBroken && j.Managed:
-		found(IssueBroken, "write "+j.Source+" anew; its jobs are then made anew", "it can't be used: %s", j.Why)
+		found(IssueBroken, "repair "+j.Source+"; its jobs are then made again", "it can't be used: %s", j.Why)
 		return issues
 	case j.State == StateBroken:
-		found(IssueBroken, "remove it (herald cron remove "+string(j.ID)+") and make it anew", "it can't be used: %s", j.Why)
+		found(IssueBroken, "remove it (herald cron remove "+string(j.ID)+") and make a new one", "it can't be used: %s", j.Why)
 		return issues
 	case j.State == StateDone && j.Last != nil && j.Last.State == sessions.RunMissed:
-		found(IssueMissed, "run it now if it is still wanted: herald cron run "+string(j.ID), "its time, %s, passed while nobody was there", j.Last.Slot.In(v.Zone()).Format("2006-01-02 15:04 MST"))
+		found(IssueMissed, "run it now if it is still wanted: herald cron run "+string(j.ID),
+			"its time, %s, passed while nobody was there", j.Last.Slot.In(v.Zone()).Format("2006-01-02 15:04 MST"))
 		return issues
 	case j.State == StateDone || j.State == StatePaused:
 		return nil
@@ -95,10 +96,12 @@ func (v Reader) examine(ctx context.Context, d Diagnosis, j Job) (issues []Issue
 		found(IssueBlocked, "put that right, and then: herald cron run "+string(j.ID), "it can't run: %s", j.Why)
 	}
 	if j.Overdue {
-		found(IssueOverdue, "see whether Herald runs (herald status) and what else runs now (herald cron status)", "its run of %s has not begun", j.Next[0].In(v.Zone()).Format("2006-01-02 15:04 MST"))
+		found(IssueOverdue, "see whether Herald runs (herald status) and what else runs now (herald cron status)",
+			"its run of %s has not begun", j.Next[0].In(v.Zone()).Format("2006-01-02 15:04 MST"))
 	}
 	if j.Streak >= d.Failing && j.State != StateBlocked && j.Last != nil {
-		found(IssueFailing, "read herald cron history "+string(j.ID)+", and put it right or pause it", "it has failed %d times in a row: %s", j.Streak, cron.FailureLine(j.Last.Reason))
+		found(IssueFailing, "read herald cron history "+string(j.ID)+", and put it right or pause it",
+			"it has failed %d times in a row: %s", j.Streak, cron.FailureLine(j.Last.Reason))
 	}
 	if j.Undelivered != "" {
 		found(IssueUndelivered, "see that the platform and the place are there; the output is kept in a file (herald cron history "+string(j.ID)+")", "its newest output did not arrive everywhere: %s", j.Undelivered)
@@ -115,7 +118,8 @@ func (v Reader) examine(ctx context.Context, d Diagnosis, j Job) (issues []Issue
 }
 
 // examineTargets looks at where the output of a job goes.
-func (v Reader) examineTargets(ctx context.Context, places cron.Places, j Job, change string, found func(kind, do, format string, args ...any)) {
+func (v Reader) examineTargets(ctx context.Context, places cron.Places, j Job, change string,
+	found func(kind, do, format string, args ...any)) {
 	for _, field := range []struct{ name, value string }{{"deliver", j.Task.Deliver}, {"failure_deliver", j.Task.FailureDeliver}} {
 		if field.value == "" {
 			continue
@@ -130,7 +134,8 @@ func (v Reader) examineTargets(ctx context.Context, places cron.Places, j Job, c
 		tokens, _ := cron.ParseDeliver(field.value)
 		origin := slices.ContainsFunc(tokens, func(t cron.Token) bool { return t.Word == cron.DeliverOrigin })
 		if origin && len(targets) == 0 && len(problems) == 0 {
-			found(IssueHome, "write /sethome in the chat that it is to go to, or "+change, "%s %q goes to a home channel, and there is none: the output is only kept in a file", field.name, field.value)
+			found(IssueHome, "write /sethome in the chat that it is to go to, or "+change,
+				"%s %q goes to a home channel, and there is none: the output is only kept in a file", field.name, field.value)
 		}
 	}
 }

@@ -92,7 +92,8 @@ func incidents(s sessions.View, resolved bool) ([]Incident, error) {
 		k := key{id, over}
 		i := found[k]
 		if i == nil {
-			i = &Incident{ID: id, Job: run.Job, Name: job.name, Signature: signature, Line: cron.FailureLine(run.Reason), Last: run.Began, Resolved: over}
+			i = &Incident{ID: id, Job: run.Job, Name: job.name, Signature: signature, Line: cron.FailureLine(run.Reason),
+				Last: run.Began, Resolved: over}
 			if i.Acked, err = ackedAt(s, run.Job, id); err != nil {
 				return nil, err
 			}

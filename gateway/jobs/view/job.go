@@ -25,7 +25,7 @@ var States = [...]State{StateBroken, StateBlocked, StateRunning, StateScheduled,
 const (
 	// Upcoming is how many next runs are shown of a job.
 	Upcoming = 3
-	// OverdueAfter is how late a slot must be to be called overdue: by then it counts as late even if it runs (spec A4.15).
+	// OverdueAfter is how late a slot must be to be called overdue: by then it counts as late even if it runs.
 	OverdueAfter = 5 * time.Minute
 	// Recently is how far back "recently" goes: what was missed or failed since then is shown first.
 	Recently = 24 * time.Hour
@@ -68,5 +68,6 @@ type Job struct {
 
 // Troubled reports whether somebody should look at the job.
 func (v Job) Troubled() bool {
-	return v.State == StateBroken || v.State == StateBlocked || v.Overdue || v.Streak > 0 || v.Missed > 0 || v.Failed > 0 || v.Undelivered != ""
+	return v.State == StateBroken || v.State == StateBlocked || v.Overdue || v.Streak > 0 || v.Missed > 0 || v.Failed > 0 ||
+		v.Undelivered != ""
 }

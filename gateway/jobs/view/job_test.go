@@ -203,7 +203,7 @@ func TestViewer_Recently(t *testing.T) {
 	require.Equal(t, list[1].Next[0].Unix(), st.NextDue.Unix())
 }
 
-// Spec A5.13: failures of a job with one cause are one incident; a success resolves it; an acknowledged one is told no
+// Failures of a job with one cause are one incident; a success resolves it; an acknowledged one is reported no
 // more, and others of the same job are.
 func TestViewer_Incidents(t *testing.T) {
 	s := newShelf(t)

@@ -58,7 +58,7 @@ func (v Reader) Of(ctx context.Context, some []cron.Job) (list []Job, err error)
 	return list, err
 }
 
-// Job returns one job and its newest runs, at most limit. ErrNotFound when there is none of that id.
+// Job returns one job and its newest runs, at most limit. ErrNotFound when no job has that id.
 func (v Reader) Job(ctx context.Context, id cron.JobID, limit int) (view Job, runs []Run, err error) {
 	err = v.Store.View(ctx, func(s sessions.View) error {
 		row, err := s.Job(id)
@@ -137,7 +137,8 @@ func byNeed(a, b Job) int {
 		}
 		return time.Time{}
 	}
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(slices.Index(States[:], a.State), slices.Index(States[:], b.State)), first(a).Compare(first(b)))
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(slices.Index(States[:], a.State), slices.Index(States[:], b.State)),
+		first(a).Compare(first(b)))
 }
 
 // recent is what happened lately, by job.

@@ -12,10 +12,10 @@ import (
 	"herald/sessions"
 )
 
-// Spec A15 with the real resolver, outbox and adapter, on a Slack workspace whose home channel is the first person's direct
+// The table of mirroring with the real resolver, outbox and adapter, on a Slack workspace whose home channel is the first person's direct
 // chat: how often a brief goes out, where to, by which provenance, and whether it becomes part of a conversation.
 // TestCronThreads_WhoseConversationsGetABrief asks the model of rows 10 to 14.
-func TestCron_A15(t *testing.T) {
+func TestCron_MirrorTable(t *testing.T) {
 	const home, own, other = 0, 1, 2
 	type row struct {
 		name, deliver string

@@ -31,7 +31,8 @@ func TestParse_TodayAndTomorrow(t *testing.T) {
 		require.Equal(t, c.want, s.At.Format(time.RFC3339), c.text)
 	}
 	now := time.Date(2026, 11, 30, 7, 0, 0, 0, time.UTC)
-	for _, bad := range []string{"today at 7", "tomorrow", "at", "at tomorrow", "tomorrow at 25:00", "18:00", "at 8 yesterday", "today at 8 tomorrow", "at at 8", ", at 9"} {
+	for _, bad := range []string{"today at 7", "tomorrow", "at", "at tomorrow", "tomorrow at 25:00", "18:00", "at 8 yesterday",
+		"today at 8 tomorrow", "at at 8", ", at 9"} {
 		_, err := Parse(bad, now, berlin)
 		require.Error(t, err, bad)
 	}
