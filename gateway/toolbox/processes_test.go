@@ -49,3 +49,7 @@ func TestProcesses_Notice(t *testing.T) {
 	bad.Output = "1\n2\n3\n4\n5\n```6"
 	require.True(t, strings.HasSuffix(r.notice(platforms.Address{}, bad), "\n```\n2\n3\n4\n5\n'''6\n```"))
 }
+
+func newsOf(key string) process.News {
+	return process.News{ID: "n1", Text: "it has ended", Owner: process.Owner{Key: key, Session: "s1", Platform: "web", Account: "a", Chat: "c", User: "u"}}
+}
