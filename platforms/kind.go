@@ -138,6 +138,18 @@ type Metrics interface {
 	GateWaited(wait time.Duration)
 }
 
+// NoMetrics is the Metrics of nobody.
+type NoMetrics struct{}
+
+// Polled implements Metrics.
+func (NoMetrics) Polled(string) {}
+
+// Dropped implements Metrics.
+func (NoMetrics) Dropped(string) {}
+
+// GateWaited implements Metrics.
+func (NoMetrics) GateWaited(time.Duration) {}
+
 // Pager is a kind with pages for the operator, such as one that links a phone.
 type Pager interface {
 	// Pages returns patterns of net/http's ServeMux and what serves them. They are served behind the Door, whether the

@@ -128,6 +128,11 @@ type SendError struct {
 	Err error
 }
 
+// Failure returns a SendError of a kind for what was certainly not sent. The text is free of secrets.
+func Failure(kind FailureKind, format string, args ...any) *SendError {
+	return &SendError{Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
 // Error returns kind, certainty and cause in one line without secrets.
 func (e *SendError) Error() string {
 	if e.RetryAfter > 0 {

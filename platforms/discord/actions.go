@@ -59,7 +59,7 @@ func (a *Adapter) TypingEvery() time.Duration { return 8 * time.Second }
 // written "name:id". It returns Unsupported while Options.Reactions is off.
 func (a *Adapter) React(ctx context.Context, at platforms.Address, id platforms.MessageID, emoji string) error {
 	if !a.s.Reactions {
-		return &platforms.SendError{Kind: platforms.Unsupported, Err: errors.New("reactions are switched off (platforms.discord.reactions)")}
+		return platforms.Failure(platforms.Unsupported, "reactions are switched off (platforms.discord.reactions)")
 	}
 	if err := a.checkMessage(at, id); err != nil {
 		return err

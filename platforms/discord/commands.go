@@ -3,7 +3,6 @@ package discord
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -138,7 +137,7 @@ func commandsOf(commands []platforms.CommandInfo) ([]command, map[string][]strin
 	choices := map[string][]string{}
 	for _, info := range commands {
 		if !commandName.MatchString(info.Name) {
-			return nil, nil, &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf("command %q: want 1 to 32 of a-z 0-9 _ -", info.Name)}
+			return nil, nil, platforms.Failure(platforms.BadRequest, "command %q: want 1 to 32 of a-z 0-9 _ -", info.Name)
 		}
 		c := command{Type: discordgo.ChatApplicationCommand, Name: info.Name, Description: cut(info.Description, descriptionLimit)}
 		if c.Description == "" {

@@ -177,7 +177,7 @@ func (a *Adapter) onInteraction(ctx context.Context, l *link, f frame) error {
 		return err
 	}
 	if !a.beside(func(ctx context.Context) { a.confirm(ctx, w) }) {
-		w.err = &platforms.SendError{Kind: platforms.Transient, Err: errors.New("the daemon was stopping")}
+		w.err = platforms.Failure(platforms.Transient, "the daemon was stopping")
 		close(w.acked)
 	}
 	return nil
@@ -275,7 +275,7 @@ func (a *Adapter) callback(ctx context.Context, id, token string, body any) erro
 func parseReply(reply string) (id, token string, err error) {
 	id, token, ok := strings.Cut(reply, ":")
 	if !ok || snowflake(id) == 0 || token == "" || strings.ContainsAny(token, "/?# ") {
-		return "", "", &platforms.SendError{Kind: platforms.BadRequest, Err: errors.New("the reply token is none of Discord's")}
+		return "", "", platforms.Failure(platforms.BadRequest, "the reply token is none of Discord's")
 	}
 	return id, token, nil
 }

@@ -61,7 +61,7 @@ func (a *Adapter) judge(ctx context.Context, m *message, p place) (verdict, erro
 		return v, nil
 	}
 	replied := m.Referenced != nil && m.Referenced.Author != nil && m.Referenced.Author.ID == me.id && me.id != "" && m.Type == discordgo.MessageTypeReply
-	v.addressed = named || replied || a.wakes(v.text)
+	v.addressed = named || replied || a.s.patterns.In(v.text)
 	known, err := a.known(ctx, p, me)
 	if err != nil {
 		return v, err
@@ -80,7 +80,7 @@ func (a *Adapter) judge(ctx context.Context, m *message, p place) (verdict, erro
 		v.addressed = true // who writes in our thread speaks to us
 	}
 	v.earlier = p.thread() && !known && m.ID != p.channel
-	v.opens = a.opens(m, p, named || a.wakes(v.text))
+	v.opens = a.opens(m, p, named || a.s.patterns.In(v.text))
 	return v, nil
 }
 
@@ -125,10 +125,6 @@ func (a *Adapter) known(ctx context.Context, p place, me identity) (bool, error)
 		return true, nil
 	}
 	return a.threads.joined(ctx, p.channel)
-}
-
-func (a *Adapter) wakes(text string) bool {
-	return slices.ContainsFunc(a.s.patterns, func(re *regexp.Regexp) bool { return re.MatchString(text) })
 }
 
 // mentionsOthers reports whether the text names people or roles, and not the bot.

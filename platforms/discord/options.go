@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"herald/platforms"
 	"herald/platforms/fetch"
+	"herald/platforms/wire"
 )
 
 // Platform is the name of this platform.
@@ -141,7 +141,9 @@ type Options struct {
 	// Log takes one line per notable event. The zero value is silent.
 	Log zerolog.Logger
 	// Metrics is told what an operator counts. nil is nobody.
-	Metrics Metrics
+	// Polled counts one connection's end: "reconnect", "network", "deaf", "invalid", "auth". Dropped counts a happening that
+	// made no event, by reason.
+	Metrics platforms.Metrics
 }
 
 // Missed are the caps of catching up. Zero numbers are the defaults.
@@ -154,22 +156,6 @@ type Missed struct {
 	Window                      time.Duration
 	Limit, Dispatches, Attempts int
 }
-
-// Metrics is told what happens, for counters. Its methods must be quick and safe for concurrent use.
-type Metrics interface {
-	// Polled counts one connection's end: "reconnect", "network", "deaf", "invalid", "auth".
-	Polled(outcome string)
-	// Dropped counts a happening that made no event, by reason.
-	Dropped(reason string)
-	// GateWaited counts how long a request waited for the rate gate.
-	GateWaited(wait time.Duration)
-}
-
-type noMetrics struct{}
-
-func (noMetrics) Polled(string)            {}
-func (noMetrics) Dropped(string)           {}
-func (noMetrics) GateWaited(time.Duration) {}
 
 // settings are Options checked and filled in.
 type settings struct {
@@ -185,7 +171,7 @@ type settings struct {
 	free          chans
 	noThread      chans
 	missed        chans
-	patterns      []*regexp.Regexp
+	patterns      wire.WakeWords
 	requires      bool // a mention
 	ignoresOthers bool
 	botsMention   bool
@@ -225,19 +211,12 @@ func (o Options) check() (settings, error) {
 		return s, s.setting("command_sync_policy", fmt.Errorf("%q: want safe, bulk or off", s.CommandSync), "")
 	}
 	if s.Metrics == nil {
-		s.Metrics = noMetrics{}
+		s.Metrics = platforms.NoMetrics{}
 	}
 	if s.Memory == nil {
 		s.Memory = platforms.NewMemory()
 	}
-	for _, pattern := range o.MentionPatterns {
-		re, err := regexp.Compile("(?i)" + pattern)
-		if err != nil {
-			s.Log.Warn().Str("key", "mention_patterns").Str("value", pattern).Err(err).Msg("bad mention pattern ignored")
-			continue
-		}
-		s.patterns = append(s.patterns, re)
-	}
+	s.patterns = wire.NewWakeWords(o.MentionPatterns, o.Log)
 	return s, nil
 }
 

@@ -80,7 +80,7 @@ func (o *outbound) prepare() error {
 		o.text = o.out.Text.Plain
 	}
 	if utf8.RuneCountInString(o.text) > textLimit {
-		return &platforms.SendError{Kind: platforms.TooLong, Err: errors.New("the text has more than 2000 characters")}
+		return platforms.Failure(platforms.TooLong, "the text has more than 2000 characters")
 	}
 	var err error
 	if o.rows, err = componentsOf(o.out.Buttons); err != nil {
@@ -90,7 +90,7 @@ func (o *outbound) prepare() error {
 		return &platforms.SendError{Kind: platforms.BadRequest, Err: errors.New("message " + id + " is no Discord message: want its id, a whole number")}
 	}
 	if o.text == "" && len(o.out.Attachments) == 0 && o.out.Edit == "" {
-		return &platforms.SendError{Kind: platforms.BadRequest, Err: errors.New("the message has neither text nor attachments")}
+		return platforms.Failure(platforms.BadRequest, "the message has neither text nor attachments")
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package discord
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -166,7 +165,7 @@ func (t *threads) open(ctx context.Context, thread string, e *expectation) (targ
 		tries := e.tries
 		t.mu.Unlock()
 		if tries < openTries {
-			return target{}, &platforms.SendError{Kind: platforms.Transient, Err: fmt.Errorf("the thread could not be opened: %w", failed.Err)}
+			return target{}, platforms.Failure(platforms.Transient, "the thread could not be opened: %w", failed.Err)
 		}
 		return t.fallBack(ctx, thread, e, "Discord did not open it")
 	default:
@@ -212,7 +211,7 @@ func (t *threads) revive(ctx context.Context, at platforms.Address) (target, err
 	parent, thread := string(at.Chat), string(at.Thread)
 	if p, ok := t.a.rooms.get(thread); ok && p.thread() {
 		t.a.rooms.drop(thread) // it existed, so it was deleted
-		return target{}, &platforms.SendError{Kind: platforms.ThreadGone, Err: errors.New("the thread was deleted")}
+		return target{}, platforms.Failure(platforms.ThreadGone, "the thread was deleted")
 	}
 	var m message
 	err := t.a.do(ctx, call{
@@ -224,7 +223,7 @@ func (t *threads) revive(ctx context.Context, at platforms.Address) (target, err
 		t.expect(thread, parent, titleOf(t.a.textOf(&m, t.a.me()), &m))
 		return t.where(ctx, at)
 	case statusOf(err) >= 400 && statusOf(err) < 500 && !isKind(err, platforms.RateLimited):
-		return target{}, &platforms.SendError{Kind: platforms.ThreadGone, Err: errors.New("the thread does not exist")}
+		return target{}, platforms.Failure(platforms.ThreadGone, "the thread does not exist")
 	case isKind(err, platforms.RateLimited):
 		return target{}, err
 	}

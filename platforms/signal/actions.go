@@ -2,8 +2,6 @@ package signal
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,17 +14,17 @@ import (
 // target returns the parameters that say where a call goes: a group, or a person by UUID where it is known.
 func (a *Adapter) target(at platforms.Address) (map[string]any, error) {
 	if at.AccountOf() != a.s.account {
-		return nil, badRequest("address %s is not of this account", Mask(at.String()))
+		return nil, platforms.Failure(platforms.BadRequest, "address %s is not of this account", Mask(at.String()))
 	}
 	if group, ok := strings.CutPrefix(string(at.Chat), groupPrefix); ok {
 		if group == "" {
-			return nil, badRequest("a group without an id")
+			return nil, platforms.Failure(platforms.BadRequest, "a group without an id")
 		}
 		return map[string]any{"groupId": group}, nil
 	}
 	chat := string(at.Chat)
 	if !numberForm.MatchString(tidyNumber(chat)) && !isUUID(chat) {
-		return nil, badRequest("chat %q is no number, UUID or group:<id>", at.Chat)
+		return nil, platforms.Failure(platforms.BadRequest, "chat %q is no number, UUID or group:<id>", at.Chat)
 	}
 	if a.isOwn(ids(chat, "", "")) {
 		return map[string]any{"recipient": []string{a.s.Account}}, nil
@@ -34,15 +32,11 @@ func (a *Adapter) target(at platforms.Address) (map[string]any, error) {
 	return map[string]any{"recipient": []string{a.people.find(chat).stable()}}, nil
 }
 
-func badRequest(format string, args ...any) error {
-	return &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf(format, args...)}
-}
-
 // Open returns the address of the direct chat with a person, by number or UUID. It makes no request.
 func (a *Adapter) Open(_ context.Context, user platforms.UserID) (platforms.Address, error) {
 	id := strings.TrimSpace(string(user))
 	if !numberForm.MatchString(tidyNumber(id)) && !isUUID(id) {
-		return platforms.Address{}, badRequest("user %q is no number and no UUID", user)
+		return platforms.Address{}, platforms.Failure(platforms.BadRequest, "user %q is no number and no UUID", user)
 	}
 	who := a.people.find(id)
 	chat := who.chat
@@ -104,13 +98,13 @@ func (a *Adapter) parseID(at platforms.Address, id platforms.MessageID) (timesta
 	stamp, author, _ := strings.Cut(string(id), ":")
 	timestamp, parseErr := strconv.ParseInt(stamp, 10, 64)
 	if parseErr != nil || timestamp <= 0 {
-		return 0, "", badRequest("message %q is no Signal message id: want timestamp:author", Mask(string(id)))
+		return 0, "", platforms.Failure(platforms.BadRequest, "message %q is no Signal message id: want timestamp:author", Mask(string(id)))
 	}
 	if author == "" && !strings.HasPrefix(string(at.Chat), groupPrefix) {
 		author = a.people.find(string(at.Chat)).stable()
 	}
 	if !isUUID(author) && !numberForm.MatchString(author) {
-		return 0, "", badRequest("message %q does not say who wrote it", Mask(string(id)))
+		return 0, "", platforms.Failure(platforms.BadRequest, "message %q does not say who wrote it", Mask(string(id)))
 	}
 	return timestamp, author, nil
 }
@@ -119,7 +113,7 @@ func (a *Adapter) parseID(at platforms.Address, id platforms.MessageID) (timesta
 // while Options.Reactions is off.
 func (a *Adapter) React(ctx context.Context, at platforms.Address, id platforms.MessageID, emoji string) error {
 	if !a.s.Reactions {
-		return &platforms.SendError{Kind: platforms.Unsupported, Err: errors.New("reactions are switched off (platforms.signal.reactions)")}
+		return platforms.Failure(platforms.Unsupported, "reactions are switched off (platforms.signal.reactions)")
 	}
 	params, err := a.target(at)
 	if err != nil {

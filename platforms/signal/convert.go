@@ -206,7 +206,7 @@ func (a *Adapter) message(e *platforms.Event, s said, author, group string) (*pl
 		}
 		m.Text = "@" + a.s.Account // a bare mention still is a call
 	}
-	e.Addressed = e.ChatType == platforms.DM || named || m.ReplyTo != nil && m.ReplyTo.Own || a.wakes(m.Text)
+	e.Addressed = e.ChatType == platforms.DM || named || m.ReplyTo != nil && m.ReplyTo.Own || a.s.patterns.In(m.Text)
 	if group != "" && !e.Addressed && a.s.RequireMention && !a.s.free[group] && !a.s.free["*"] {
 		return nil, dropUnmentioned
 	}
@@ -220,15 +220,6 @@ func (a *Adapter) message(e *platforms.Event, s said, author, group string) (*pl
 	e.Message = m
 	a.unread.note(string(e.Address.Chat), author, s.at)
 	return e, ""
-}
-
-func (a *Adapter) wakes(text string) bool {
-	for _, re := range a.s.patterns {
-		if re.MatchString(text) {
-			return true
-		}
-	}
-	return false
 }
 
 // quoted is the message that another one answers.

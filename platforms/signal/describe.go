@@ -10,7 +10,7 @@ import (
 // Describe tells what events from a group or a person's chat carry. It makes no request.
 func (a *Adapter) Describe(ctx context.Context, at platforms.Address) (platforms.Room, error) {
 	if at.AccountOf() != a.s.account {
-		return platforms.Room{}, badRequest("address %s is not of account %s", at, a.s.account)
+		return platforms.Room{}, platforms.Failure(platforms.BadRequest, "address %s is not of account %s", at, a.s.account)
 	}
 	if strings.HasPrefix(string(at.Chat), groupPrefix) {
 		at.Thread = ""

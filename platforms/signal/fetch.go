@@ -26,7 +26,7 @@ func (a *Adapter) Fetch(ctx context.Context, at platforms.Attachment, limit int6
 	case at.Ref == "":
 		return fmt.Errorf("attachment %q names no file", at.Name)
 	case limit <= 0 || at.Size > limit:
-		return &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("%s has %s, the limit is %s", platforms.SafeName(at.Name), wire.Megabytes(at.Size), wire.Megabytes(limit))}
+		return platforms.Failure(platforms.TooLong, "%s has %s, the limit is %s", platforms.SafeName(at.Name), wire.Megabytes(at.Size), wire.Megabytes(limit))
 	}
 	method, params := "getAttachment", map[string]any{"id": at.Ref}
 	if pack, ok := strings.CutPrefix(at.Ref, stickerRef); ok {

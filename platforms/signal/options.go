@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // Platform is the name of this platform.
@@ -83,32 +84,18 @@ type Options struct {
 	// Log takes one line per notable event. Numbers in it are masked. The zero value is silent.
 	Log zerolog.Logger
 	// Metrics is told what an operator counts. nil is nobody.
-	Metrics Metrics
+	// Polled counts the end of one stream: "ok", "network", "http", "silent", "short", "refused" (by the store). Dropped
+	// counts an event that made no message, by reason: "group", "chat", "unmentioned", "own", "echo", "story", "empty",
+	// "receipt", "typing", "undecodable", "undecryptable", "no_sender", "account", "unsupported".
+	Metrics platforms.Metrics
 }
-
-// Metrics is told what happens, for counters. Its methods must be quick and safe for concurrent use.
-type Metrics interface {
-	// Polled counts the end of one stream: "ok", "network", "http", "silent", "short", "refused" (by the store).
-	Polled(outcome string)
-	// Dropped counts an event that made no message, by reason: "group", "chat", "unmentioned", "own", "echo", "story",
-	// "empty", "receipt", "typing", "undecodable", "undecryptable", "no_sender", "account", "unsupported".
-	Dropped(reason string)
-	// GateWaited counts how long a send waited for the rate gate.
-	GateWaited(wait time.Duration)
-}
-
-type noMetrics struct{}
-
-func (noMetrics) Polled(string)            {}
-func (noMetrics) Dropped(string)           {}
-func (noMetrics) GateWaited(time.Duration) {}
 
 // settings are Options checked and filled in.
 type settings struct {
 	Options
 	account     platforms.Account
 	chats, free map[string]bool
-	patterns    []*regexp.Regexp
+	patterns    wire.WakeWords
 }
 
 var numberForm = regexp.MustCompile(`^\+[1-9][0-9]{4,14}$`)
@@ -141,19 +128,12 @@ func (o Options) check() (settings, error) {
 	}
 	s.BackoffMax = max(s.BackoffMax, s.BackoffMin)
 	s.chats, s.free = groupSet(o.AllowedChats), groupSet(o.FreeChats)
-	for _, pattern := range o.MentionPatterns {
-		re, err := regexp.Compile("(?i)" + pattern)
-		if err != nil {
-			s.Log.Warn().Str("key", "mention_patterns").Str("value", pattern).Err(err).Msg("bad mention pattern ignored")
-			continue
-		}
-		s.patterns = append(s.patterns, re)
-	}
+	s.patterns = wire.NewWakeWords(o.MentionPatterns, o.Log)
 	if s.Memory == nil {
 		s.Memory = platforms.NewMemory()
 	}
 	if s.Metrics == nil {
-		s.Metrics = noMetrics{}
+		s.Metrics = platforms.NoMetrics{}
 	}
 	return s, nil
 }

@@ -174,9 +174,9 @@ func ofResults(results []sendResult) *platforms.SendError {
 	case kinds["IDENTITY_FAILURE"]:
 		return untrusted()
 	case kinds["UNREGISTERED_FAILURE"]:
-		return &platforms.SendError{Kind: platforms.NotFound, Err: errors.New("this person is not on Signal")}
+		return platforms.Failure(platforms.NotFound, "this person is not on Signal")
 	}
-	return &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf("nobody could be reached: %s", results[0].Type)}
+	return platforms.Failure(platforms.BadRequest, "nobody could be reached: %s", results[0].Type)
 }
 
 func untrusted() *platforms.SendError {

@@ -22,10 +22,10 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 		return platforms.Receipt{}, err
 	}
 	if out.Edit != "" {
-		return platforms.Receipt{}, &platforms.SendError{Kind: platforms.Unsupported, Err: errors.New("messages on Signal are not edited")}
+		return platforms.Receipt{}, platforms.Failure(platforms.Unsupported, "messages on Signal are not edited")
 	}
 	if n := units(out.Text.Body); n > TextLimit {
-		return platforms.Receipt{}, &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("the text has %d UTF-16 units, the limit is %d", n, TextLimit)}
+		return platforms.Receipt{}, platforms.Failure(platforms.TooLong, "the text has %d UTF-16 units, the limit is %d", n, TextLimit)
 	}
 	o := &outbound{a: a, out: out, params: params, Parts: wire.Parts{Platform: "Signal", Log: &a.s.Log}} // no chat for the log: it is a number
 	o.quote()

@@ -1,7 +1,6 @@
 package slack
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 
 	"herald/platforms"
 	"herald/platforms/format"
+	"herald/platforms/wire"
 )
 
 // Limits of Block Kit, https://docs.slack.dev/reference/block-kit/blocks.
@@ -18,7 +18,6 @@ const (
 	maxRowItems  = 25    // elements of an actions block
 	maxOptions   = 100   // options of a select
 	maxLabel     = 75    // characters of a button
-	buttonData   = 64    // bytes: the vocabulary's limit
 	maxRows      = 40    // actions blocks, of 50 blocks in all
 	actionPrefix = "herald:"
 )
@@ -145,20 +144,12 @@ func plainObject(text string) *api.TextBlockObject {
 func checkButtons(rows [][]platforms.Button) error {
 	count := 0
 	for _, row := range rows {
-		for _, b := range row {
-			count++
-			switch {
-			case strings.TrimSpace(b.Label) == "":
-				return &platforms.SendError{Kind: platforms.BadRequest, Err: errors.New("a button has no label")}
-			case b.Data == "" || len(b.Data) > buttonData:
-				return badRequest("button %q has %d bytes of data: want 1 to %d", b.Label, len(b.Data), buttonData)
-			}
-		}
+		count += len(row)
 	}
 	if count > maxRows*maxOptions {
-		return badRequest("%d buttons are too many", count)
+		return platforms.Failure(platforms.BadRequest, "%d buttons are too many", count)
 	}
-	return nil
+	return wire.CheckButtons(rows)
 }
 
 func feedback() api.Block {

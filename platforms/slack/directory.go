@@ -86,7 +86,7 @@ func (a *Adapter) Open(ctx context.Context, user platforms.UserID) (platforms.Ad
 		return a.address(id, ""), nil
 	}
 	if user == "" {
-		return platforms.Address{}, badRequest("no person is named")
+		return platforms.Address{}, platforms.Failure(platforms.BadRequest, "no person is named")
 	}
 	var c *api.Channel
 	err := a.do(ctx, "conversations.open", "", func(ctx context.Context) (err error) {
@@ -97,7 +97,7 @@ func (a *Adapter) Open(ctx context.Context, user platforms.UserID) (platforms.Ad
 		return platforms.Address{}, err
 	}
 	if c == nil || c.ID == "" {
-		return platforms.Address{}, badRequest("no direct chat with %s was named by Slack", user)
+		return platforms.Address{}, platforms.Failure(platforms.BadRequest, "no direct chat with %s was named by Slack", user)
 	}
 	a.dms.Put(user, c.ID)
 	return a.address(c.ID, ""), nil

@@ -2,7 +2,6 @@ package slack
 
 import (
 	"context"
-	"errors"
 	"strconv"
 
 	api "github.com/slack-go/slack"
@@ -34,7 +33,7 @@ func (o *outbound) edit(ctx context.Context) error {
 // editPrivate replaces a message that one person alone sees, whose button was pressed.
 func (o *outbound) editPrivate(ctx context.Context, t privateToken) error {
 	if t.URL == "" {
-		return &platforms.SendError{Kind: platforms.MessageGone, Err: errors.New("a private message can't be changed any more")}
+		return platforms.Failure(platforms.MessageGone, "a private message can't be changed any more")
 	}
 	p := privatePost{Type: "ephemeral", Text: o.body(), Blocks: o.blocks(), Thread: t.Thread, Replace: true}
 	return o.a.do(ctx, "response_url", o.channel, func(ctx context.Context) error { return o.a.postResponse(ctx, t.URL, p) })

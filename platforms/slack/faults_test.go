@@ -262,7 +262,7 @@ func TestReadTokens(t *testing.T) {
 
 // The gate: a window of Slack's is never entered, and our own pace is kept.
 func TestGate(t *testing.T) {
-	g := newGate(&settings{Options: Options{Clock: wire.System{}, Metrics: noMetrics{}}, limited: true})
+	g := newGate(&settings{Options: Options{Clock: wire.System{}, Metrics: platforms.NoMetrics{}}, limited: true})
 	for range chatBurst {
 		err := g.pass(t.Context(), "chat.postMessage", "C1", true)
 		require.NoError(t, err)

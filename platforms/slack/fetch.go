@@ -23,7 +23,7 @@ import (
 func (a *Adapter) Fetch(ctx context.Context, at platforms.Attachment, limit int64, w io.Writer) error {
 	var ref fileRef
 	if json.Unmarshal([]byte(at.Ref), &ref) != nil || ref.ID == "" {
-		return badRequest("attachment %q names no file of Slack", at.Name)
+		return platforms.Failure(platforms.BadRequest, "attachment %q names no file of Slack", at.Name)
 	}
 	if limit <= 0 || at.Size > limit {
 		return tooLarge(at, limit)
@@ -35,7 +35,7 @@ func (a *Adapter) Fetch(ctx context.Context, at platforms.Attachment, limit int6
 	}
 	u, err := url.Parse(ref.URL)
 	if err != nil || !a.isSlack(u) {
-		return badRequest("%s is not on a server of Slack and is not fetched", platforms.SafeName(at.Name))
+		return platforms.Failure(platforms.BadRequest, "%s is not on a server of Slack and is not fetched", platforms.SafeName(at.Name))
 	}
 	return a.do(ctx, "download", "", func(ctx context.Context) error { return a.download(ctx, u, at, limit, w) })
 }
@@ -105,5 +105,5 @@ func isLogin(resp *http.Response, at platforms.Attachment) bool {
 }
 
 func tooLarge(at platforms.Attachment, limit int64) error {
-	return &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("%s has %d bytes, the limit is %d", platforms.SafeName(at.Name), at.Size, limit)}
+	return platforms.Failure(platforms.TooLong, "%s has %d bytes, the limit is %d", platforms.SafeName(at.Name), at.Size, limit)
 }

@@ -98,7 +98,7 @@ func (o *outbound) uploadOnce(ctx context.Context, f wire.File) (string, error) 
 	}
 	file, err := os.Open(f.Path)
 	if err != nil {
-		return "", badRequest("the file can't be read")
+		return "", platforms.Failure(platforms.BadRequest, "the file can't be read")
 	}
 	defer file.Close()
 	err = a.do(ctx, "upload", "", func(ctx context.Context) error {

@@ -118,9 +118,9 @@ func (a *Adapter) Find(ctx context.Context, out platforms.Outgoing) (id platform
 	case err != nil:
 		return "", false, err
 	case out.Nonce == "" || out.Private != "" || out.Text.Body == "" && out.Text.Plain == "":
-		return "", false, badRequest("it can't be told whether this message arrived: it carries no mark")
+		return "", false, platforms.Failure(platforms.BadRequest, "it can't be told whether this message arrived: it carries no mark")
 	case out.Interim && out.Address.Thread != "" && a.s.streaming && !a.off.streams.Load():
-		return "", false, badRequest("it can't be told whether this message arrived: it may be a native stream")
+		return "", false, platforms.Failure(platforms.BadRequest, "it can't be told whether this message arrived: it may be a native stream")
 	}
 	values := url.Values{"include_all_metadata": {"1"}}
 	for range maxPages {
@@ -138,7 +138,7 @@ func (a *Adapter) Find(ctx context.Context, out platforms.Outgoing) (id platform
 		}
 		values.Set("cursor", p.Meta.Next)
 	}
-	return "", false, badRequest("it can't be told whether this message arrived: there are too many newer ones")
+	return "", false, platforms.Failure(platforms.BadRequest, "it can't be told whether this message arrived: there are too many newer ones")
 }
 
 func nonceOf(m wireMessage) string {

@@ -53,7 +53,7 @@ func (a *Adapter) ask(ctx context.Context) error {
 		return a.s.outcome(c, err)
 	}
 	if who.UserID == "" || who.TeamID == "" {
-		return &platforms.SendError{Kind: platforms.Transient, Err: errors.New("auth.test names no user or workspace")}
+		return platforms.Failure(platforms.Transient, "auth.test names no user or workspace")
 	}
 	a.me.Store(&identity{user: who.UserID, bot: who.BotID, team: who.TeamID, enterprise: who.EnterpriseID})
 	if a.team != "" && a.team != who.TeamID {

@@ -15,7 +15,7 @@ import (
 
 // dropped counts what is not handed on.
 type dropped struct {
-	noMetrics
+	platforms.NoMetrics
 	reasons chan string
 }
 

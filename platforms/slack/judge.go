@@ -35,7 +35,7 @@ func (a *Adapter) judge(ctx context.Context, m wireMessage, r room, at platforms
 	}
 	// A wake word and a "!command" speak to the bot as a mention does.
 	text := plainText(m.Text)
-	called := named || a.wakes(text) || a.isCommand(text)
+	called := named || a.s.patterns.In(text) || a.isCommand(text)
 	if called {
 		return verdict{addressed: true, named: true}
 	}
@@ -71,15 +71,6 @@ func (s *settings) admits(named bool) bool {
 // allows reports whether the bot answers in a channel at all. Direct chats are exempt, groups are not.
 func (a *Adapter) allows(channel string, r room) bool {
 	return len(a.s.allowed) == 0 || r.kind == platforms.DM || a.s.allowed[channel]
-}
-
-func (a *Adapter) wakes(text string) bool {
-	for _, re := range a.s.patterns {
-		if re.MatchString(text) {
-			return true
-		}
-	}
-	return false
 }
 
 // opensWithMention reports whether a text begins by addressing somebody.

@@ -133,28 +133,14 @@ type Options struct {
 	// Log takes one line per notable event. The zero value is silent.
 	Log zerolog.Logger
 	// Metrics is told what an operator counts. nil is nobody.
-	Metrics Metrics
+	// Polled counts one connection attempt or batch: "ok", "network", "refused" (by the store), "auth". Dropped counts an
+	// event that was not handed on, by reason: "own", "ignored", "chat", "bot", "other_user", "unmentioned", "service",
+	// "deleted", "unchanged", "reaction", "empty", "undecodable", "unsupported", "team", "rate_limited" (Slack did not deliver
+	// it).
+	Metrics platforms.Metrics
 	// Clock is the time. nil is the system's.
 	Clock wire.Clock
 }
-
-// Metrics is told what happens, for counters. Its methods must be quick and safe for concurrent use.
-type Metrics interface {
-	// Polled counts one connection attempt or batch: "ok", "network", "refused" (by the store), "auth".
-	Polled(outcome string)
-	// Dropped counts an event that was not handed on, by reason: "own", "ignored", "chat", "bot", "other_user",
-	// "unmentioned", "service", "deleted", "unchanged", "reaction", "empty", "undecodable", "unsupported", "team",
-	// "rate_limited" (Slack did not deliver it).
-	Dropped(reason string)
-	// GateWaited counts how long a send waited for the rate gate.
-	GateWaited(wait time.Duration)
-}
-
-type noMetrics struct{}
-
-func (noMetrics) Polled(string)            {}
-func (noMetrics) Dropped(string)           {}
-func (noMetrics) GateWaited(time.Duration) {}
 
 // settings are Options checked and filled in; all accounts of an app share them.
 type settings struct {
@@ -166,7 +152,7 @@ type settings struct {
 	streaming bool
 	titles    bool
 	limited   bool
-	patterns  []*regexp.Regexp
+	patterns  wire.WakeWords
 
 	free, must, allowed, ignored, humans map[string]bool
 
@@ -209,16 +195,9 @@ func (o Options) check() (*settings, error) {
 		s.allowed = nil
 	}
 	s.reactions()
-	for _, pattern := range o.MentionPatterns {
-		re, err := regexp.Compile("(?i)" + pattern)
-		if err != nil {
-			s.Log.Warn().Str("key", "mention_patterns").Str("value", pattern).Err(err).Msg("bad mention pattern ignored")
-			continue
-		}
-		s.patterns = append(s.patterns, re)
-	}
+	s.patterns = wire.NewWakeWords(o.MentionPatterns, o.Log)
 	if s.Metrics == nil {
-		s.Metrics = noMetrics{}
+		s.Metrics = platforms.NoMetrics{}
 	}
 	if s.Clock == nil {
 		s.Clock = wire.System{}

@@ -142,10 +142,6 @@ func code(err error) string {
 	return ""
 }
 
-func badRequest(format string, args ...any) error {
-	return &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf(format, args...)}
-}
-
 // clean takes the secrets out of err: our tokens, and the address of a request, which may be one.
 func (a *Adapter) clean(err error) error { return a.s.clean(err) }
 

@@ -35,7 +35,7 @@ func (t privateToken) String() string {
 func parseToken(s string) (privateToken, error) {
 	var t privateToken
 	if err := json.Unmarshal([]byte(s), &t); err != nil || t.Channel == "" || t.User == "" {
-		return t, badRequest("the token of the private answer is not one of ours")
+		return t, platforms.Failure(platforms.BadRequest, "the token of the private answer is not one of ours")
 	}
 	return t, nil
 }

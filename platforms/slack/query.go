@@ -80,7 +80,7 @@ func (a *Adapter) message(ctx context.Context, channel, thread, ts string) (m wi
 func (a *Adapter) messageText(ctx context.Context, channel, thread, ts string) (string, error) {
 	m, ok, err := a.message(ctx, channel, thread, ts)
 	if err == nil && !ok {
-		err = &platforms.SendError{Kind: platforms.MessageGone, Err: errors.New("the message is not there any more")}
+		err = platforms.Failure(platforms.MessageGone, "the message is not there any more")
 	}
 	return m.Text, err
 }

@@ -2,7 +2,6 @@ package slack
 
 import (
 	"context"
-	"errors"
 
 	api "github.com/slack-go/slack"
 
@@ -16,10 +15,10 @@ const seenName = "eyes"
 // while Options.Reactions is off.
 func (a *Adapter) React(ctx context.Context, at platforms.Address, id platforms.MessageID, emoji string) error {
 	if !a.s.Reactions {
-		return &platforms.SendError{Kind: platforms.Unsupported, Err: errors.New("reactions are switched off (platforms.slack.reactions)")}
+		return platforms.Failure(platforms.Unsupported, "reactions are switched off (platforms.slack.reactions)")
 	}
 	if id == "" {
-		return badRequest("a reaction needs a message")
+		return platforms.Failure(platforms.BadRequest, "a reaction needs a message")
 	}
 	channel, err := a.channelOf(ctx, at)
 	if err != nil {

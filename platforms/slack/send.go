@@ -2,8 +2,6 @@ package slack
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 
 	api "github.com/slack-go/slack"
@@ -71,12 +69,12 @@ type outbound struct {
 // channelOf returns the channel of an address. A person's id stands for the direct chat with them.
 func (a *Adapter) channelOf(ctx context.Context, at platforms.Address) (string, error) {
 	if at.AccountOf() != a.account {
-		return "", badRequest("address %s is not of account %s", at, a.account)
+		return "", platforms.Failure(platforms.BadRequest, "address %s is not of account %s", at, a.account)
 	}
 	id := string(at.Chat)
 	switch {
 	case id == "":
-		return "", badRequest("the address names no channel")
+		return "", platforms.Failure(platforms.BadRequest, "the address names no channel")
 	case id[0] == 'U' || id[0] == 'W':
 		dm, err := a.Open(ctx, platforms.UserID(id))
 		return string(dm.Chat), err
@@ -87,7 +85,7 @@ func (a *Adapter) channelOf(ctx context.Context, at platforms.Address) (string, 
 // check refuses what Slack would refuse or cut, before anything is visible.
 func (o *outbound) check() error {
 	if n := format.Length(o.body(), platforms.UTF16); n > textLimit+len(o.a.s.ReplyPrefix) {
-		return &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("the text has %d units, Slack takes %d", n, textLimit)}
+		return platforms.Failure(platforms.TooLong, "the text has %d units, Slack takes %d", n, textLimit)
 	}
 	return checkButtons(o.out.Buttons)
 }
@@ -120,7 +118,7 @@ func (o *outbound) prefixed(text string) string {
 // fresh sends a message that is not there yet.
 func (o *outbound) fresh(ctx context.Context) error {
 	if o.body() == "" && len(o.out.Attachments) == 0 {
-		return &platforms.SendError{Kind: platforms.BadRequest, Err: errors.New("the message has neither text nor attachments")}
+		return platforms.Failure(platforms.BadRequest, "the message has neither text nor attachments")
 	}
 	if o.body() != "" {
 		done, err := o.startStream(ctx)

@@ -16,7 +16,7 @@ func (a *Adapter) Delete(ctx context.Context, at platforms.Address, id platforms
 		return err
 	}
 	if !messagePattern.MatchString(string(id)) {
-		return badRequest("message %q is no Teams message id", id)
+		return platforms.Failure(platforms.BadRequest, "message %q is no Teams message id", id)
 	}
 	if one := a.streams.find(t.chat, string(id)); one != nil {
 		one.turn.Lock()

@@ -12,8 +12,6 @@ const (
 	cardSchema  = "http://adaptivecards.io/schemas/adaptive-card.json"
 	cardVersion = "1.4" // the first that knows Action.Execute
 
-	// maxButtonData is the most bytes of Button.Data, see platforms.Button.
-	maxButtonData = 64
 	// maxActions is how many buttons Teams shows of one row.
 	maxActions = 6
 )
@@ -115,18 +113,4 @@ func styleOf(style string) string {
 		return "destructive"
 	}
 	return ""
-}
-
-func checkButtons(rows [][]platforms.Button) error {
-	for _, row := range rows {
-		for _, b := range row {
-			switch {
-			case strings.TrimSpace(b.Label) == "":
-				return badRequest("a button has no label")
-			case b.Data == "" || len(b.Data) > maxButtonData:
-				return badRequest("button %q has %d bytes of data: want 1 to %d", b.Label, len(b.Data), maxButtonData)
-			}
-		}
-	}
-	return nil
 }

@@ -114,7 +114,7 @@ func (a *Adapter) team(ctx context.Context, r room) (teamInfo, error) {
 func (a *Adapter) Open(ctx context.Context, user platforms.UserID) (platforms.Address, error) {
 	id := string(user)
 	if !chatPattern.MatchString(id) {
-		return platforms.Address{}, badRequest("user %q is no Teams user id: want the Entra object id", user)
+		return platforms.Address{}, platforms.Failure(platforms.BadRequest, "user %q is no Teams user id: want the Entra object id", user)
 	}
 	known, ids, err := a.rooms.list(ctx)
 	if err != nil {

@@ -66,7 +66,7 @@ func (c *tickClock) Sleep(ctx context.Context, d time.Duration) error {
 // Whatever is sent as fast as the gate lets it, Teams' limits hold: 7 in a second, 8 in two, 60 in thirty, 1,800 in an hour.
 func TestGate_KeepsTeamsLimits(t *testing.T) {
 	clock := &tickClock{now: time.Unix(1e9, 0)}
-	g := newGate(settings{Options: Options{Clock: clock, Metrics: noMetrics{}}, limited: true})
+	g := newGate(settings{Options: Options{Clock: clock, Metrics: platforms.NoMetrics{}}, limited: true})
 	var sent []time.Time
 	for range 4000 {
 		err := g.Pass(context.Background(), false, "a:1")
@@ -86,7 +86,7 @@ func TestGate_KeepsTeamsLimits(t *testing.T) {
 // An interim edit does not wait, and one whose time is short says so at once; both give their place back.
 func TestGate_SkipsAndGivesBack(t *testing.T) {
 	clock := &tickClock{now: time.Unix(1e9, 0)}
-	g := newGate(settings{Options: Options{Clock: clock, Metrics: noMetrics{}}, limited: true})
+	g := newGate(settings{Options: Options{Clock: clock, Metrics: platforms.NoMetrics{}}, limited: true})
 	for range quickBurst {
 		err := g.Pass(t.Context(), true, "a:1")
 		require.NoError(t, err)

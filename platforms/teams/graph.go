@@ -148,7 +148,7 @@ func (a *Adapter) put(ctx context.Context, f file) (driveItem, error) {
 	var item driveItem
 	body, err := os.Open(f.Path)
 	if err != nil {
-		return item, &platforms.SendError{Kind: platforms.BadRequest, Err: errors.New("the file can't be read")}
+		return item, platforms.Failure(platforms.BadRequest, "the file can't be read")
 	}
 	defer body.Close()
 	token, err := a.graphTokens.get(ctx)
@@ -159,7 +159,7 @@ func (a *Adapter) put(ctx context.Context, f file) (driveItem, error) {
 	address := a.s.GraphURL + "/v1.0/sites/" + url.PathEscape(a.s.GraphSite) + "/drive/root:/Herald/" + url.PathEscape(folder) + "/" + url.PathEscape(f.Name) + ":/content"
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address, io.NopCloser(body))
 	if err != nil {
-		return item, badRequest("the address of the upload is no URL")
+		return item, platforms.Failure(platforms.BadRequest, "the address of the upload is no URL")
 	}
 	req.ContentLength = f.Size
 	req.Header.Set("Authorization", "Bearer "+token)

@@ -3,12 +3,12 @@ package teams
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
 
 	"herald/platforms"
+	"herald/platforms/wire"
 )
 
 // invoke handles an activity whose sender waits for an answer.
@@ -31,7 +31,7 @@ func buttonData(value json.RawMessage) (string, bool) {
 	var v struct {
 		Data string `json:"herald"`
 	}
-	if json.Unmarshal(value, &v) != nil || v.Data == "" || len(v.Data) > maxButtonData {
+	if json.Unmarshal(value, &v) != nil || v.Data == "" || len(v.Data) > wire.ButtonData {
 		return "", false
 	}
 	return v.Data, true
@@ -167,7 +167,7 @@ func (a *Adapter) whisper(ctx context.Context, out platforms.Outgoing) error {
 	}
 	one, ok := a.presses.say(out.Private, text)
 	if !ok {
-		return &platforms.SendError{Kind: platforms.Unsupported, Err: errors.New("the button was pressed too long ago for a private answer")}
+		return platforms.Failure(platforms.Unsupported, "the button was pressed too long ago for a private answer")
 	}
 	select {
 	case <-one.written:

@@ -42,21 +42,12 @@ func (a *Adapter) judge(ctx context.Context, act *activity, root string) (verdic
 			return v, err
 		}
 	}
-	v.addressed = named || replied || a.wakes(v.text)
+	v.addressed = named || replied || a.s.patterns.In(v.text)
 	chat, _ := act.place()
 	if !v.addressed && a.s.RequireMention && !a.s.free[chat] {
 		v.drop = dropUnmentioned
 	}
 	return v, nil
-}
-
-func (a *Adapter) wakes(text string) bool {
-	for _, re := range a.s.patterns {
-		if re.MatchString(text) {
-			return true
-		}
-	}
-	return false
 }
 
 var atTag = regexp.MustCompile(`(?is)<at\b[^>]*>(.*?)</at>`)

@@ -214,14 +214,14 @@ func (a *Adapter) uploadRange(ctx context.Context, address string, part io.Reade
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address, io.NopCloser(part))
 	if err != nil {
-		return badRequest("the upload address is no URL")
+		return platforms.Failure(platforms.BadRequest, "the upload address is no URL")
 	}
 	req.ContentLength = n
 	req.Header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, from+n-1, size))
 	req.Header.Set("Content-Type", "application/octet-stream")
 	resp, err := a.files.HTTP().Do(req)
 	if errors.Is(err, fetch.ErrForbidden) {
-		return badRequest("%s", a.scrub(wire.Bare(err).Error()))
+		return platforms.Failure(platforms.BadRequest, "%s", a.scrub(wire.Bare(err).Error()))
 	}
 	if err != nil {
 		return &platforms.SendError{Kind: platforms.Transient, Err: a.clean(err)}

@@ -151,27 +151,12 @@ type Options struct {
 	// Log takes one line per notable event. The zero value is silent.
 	Log zerolog.Logger
 	// Metrics is told what an operator counts. nil is nobody.
-	Metrics Metrics
+	// Polled counts one webhook call: "ok", "auth" (its token was refused), "refused" (by the store), "http" (no activity).
+	// Dropped counts an activity that made no event, by reason: "unmentioned", "own", "bot", "empty", "service".
+	Metrics platforms.Metrics
 	// Clock is the time. nil is the system's.
 	Clock wire.Clock
 }
-
-// Metrics is told what happens, for counters. Its methods must be quick and safe for concurrent use.
-type Metrics interface {
-	// Polled counts one webhook call: "ok", "auth" (its token was refused), "refused" (by the store), "http" (no
-	// activity).
-	Polled(outcome string)
-	// Dropped counts an activity that made no event, by reason: "unmentioned", "own", "bot", "empty", "service".
-	Dropped(reason string)
-	// GateWaited counts how long a send waited for the rate gate.
-	GateWaited(wait time.Duration)
-}
-
-type noMetrics struct{}
-
-func (noMetrics) Polled(string)            {}
-func (noMetrics) Dropped(string)           {}
-func (noMetrics) GateWaited(time.Duration) {}
 
 var (
 	guidPattern   = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
@@ -188,7 +173,7 @@ type settings struct {
 	proxyPassword string
 	hosts         map[string]bool // "host:port" that tokens may go to
 	limited       bool
-	patterns      []*regexp.Regexp
+	patterns      wire.WakeWords
 	free          map[string]bool
 }
 
@@ -216,19 +201,12 @@ func (o Options) check() (settings, error) {
 	for _, chat := range o.FreeChats {
 		s.free[strings.TrimSpace(chat)] = true
 	}
-	for _, pattern := range o.MentionPatterns {
-		re, err := regexp.Compile("(?i)" + pattern)
-		if err != nil {
-			s.Log.Warn().Str("key", "mention_patterns").Str("value", pattern).Err(err).Msg("bad mention pattern ignored")
-			continue
-		}
-		s.patterns = append(s.patterns, re)
-	}
+	s.patterns = wire.NewWakeWords(o.MentionPatterns, o.Log)
 	if s.Memory == nil {
 		s.Memory = platforms.NewMemory()
 	}
 	if s.Metrics == nil {
-		s.Metrics = noMetrics{}
+		s.Metrics = platforms.NoMetrics{}
 	}
 	if s.Clock == nil {
 		s.Clock = wire.System{}

@@ -2,7 +2,6 @@ package teams
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -29,9 +28,9 @@ func (a *Adapter) React(ctx context.Context, at platforms.Address, id platforms.
 	want, known := reactionIDs[emoji]
 	switch {
 	case !messagePattern.MatchString(string(id)):
-		return badRequest("message %q is no Teams message id", id)
+		return platforms.Failure(platforms.BadRequest, "message %q is no Teams message id", id)
 	case emoji != "" && !known:
-		return &platforms.SendError{Kind: platforms.Unsupported, Err: fmt.Errorf("%q is no reaction of Teams", emoji)}
+		return platforms.Failure(platforms.Unsupported, "%q is no reaction of Teams", emoji)
 	}
 	name := ownName(t.chat, string(id))
 	now, _ := a.reactions.Get(name)

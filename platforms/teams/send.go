@@ -2,7 +2,6 @@ package teams
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -62,10 +61,10 @@ func (o *outbound) takeRoot(ctx context.Context) {
 func checkOutgoing(out platforms.Outgoing) error {
 	for _, id := range []platforms.MessageID{out.Edit, out.ReplyTo} {
 		if id != "" && !messagePattern.MatchString(string(id)) {
-			return badRequest("message %q is no Teams message id", id)
+			return platforms.Failure(platforms.BadRequest, "message %q is no Teams message id", id)
 		}
 	}
-	if err := checkButtons(out.Buttons); err != nil {
+	if err := wire.CheckButtons(out.Buttons); err != nil {
 		return err
 	}
 	n, over := len(bodyOf(out.Text)), 0
@@ -73,13 +72,9 @@ func checkOutgoing(out platforms.Outgoing) error {
 		over = sizeOf(cardOf(bodyOf(out.Text), out.Buttons)) - (messageLimit - summaryLimit)
 	}
 	if over = max(over, n-textLimit); over > 0 {
-		return &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("the text has %d bytes, Teams takes %d fewer here", n, over)}
+		return platforms.Failure(platforms.TooLong, "the text has %d bytes, Teams takes %d fewer here", n, over)
 	}
 	return nil
-}
-
-func badRequest(format string, args ...any) error {
-	return &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf(format, args...)}
 }
 
 // bodyOf returns what is sent of a text.
@@ -107,11 +102,11 @@ func (a *Adapter) target(ctx context.Context, at platforms.Address) (target, err
 	}
 	switch {
 	case at.AccountOf() != a.s.account:
-		return t, badRequest("address %s is not of account %s", at, a.s.account)
+		return t, platforms.Failure(platforms.BadRequest, "address %s is not of account %s", at, a.s.account)
 	case !chatPattern.MatchString(t.chat):
-		return t, badRequest("chat %q is no Teams conversation id", at.Chat)
+		return t, platforms.Failure(platforms.BadRequest, "chat %q is no Teams conversation id", at.Chat)
 	case t.thread != "" && !messagePattern.MatchString(t.thread):
-		return t, badRequest("thread %q is no Teams message id", at.Thread)
+		return t, platforms.Failure(platforms.BadRequest, "thread %q is no Teams message id", at.Thread)
 	}
 	known, ok, err := a.rooms.find(ctx, t.chat)
 	if err != nil {
@@ -163,7 +158,7 @@ func (o *outbound) fresh(ctx context.Context) error {
 		if len(o.Receipt.Notes) > 0 {
 			return nil // there were files, and none can be sent: the notes say why
 		}
-		return badRequest("the message has neither text nor attachments")
+		return platforms.Failure(platforms.BadRequest, "the message has neither text nor attachments")
 	}
 	if bodyOf(o.out.Text) != "" || len(o.out.Buttons) > 0 || len(inline) > 0 {
 		act := o.message(inline).single()
@@ -315,7 +310,7 @@ func (o *outbound) edit(ctx context.Context) error {
 	inline, rest := o.split(files)
 	act := o.message(inline)
 	if act.Text == "" && len(act.Attachments) == 0 && len(act.rows) == 0 {
-		return badRequest("the edit has no text")
+		return platforms.Failure(platforms.BadRequest, "the edit has no text")
 	}
 	if s := o.a.streams.find(o.chat, string(o.out.Edit)); s != nil {
 		if done, err := o.continueStream(ctx, s, act); done {

@@ -2,8 +2,6 @@ package telegram
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"regexp"
 	"time"
 
@@ -52,7 +50,7 @@ func (a *Adapter) TypingEvery() time.Duration { return 4 * time.Second }
 // Unsupported while Options.Reactions is off.
 func (a *Adapter) React(ctx context.Context, at platforms.Address, id platforms.MessageID, emoji string) error {
 	if !a.s.Reactions {
-		return &platforms.SendError{Kind: platforms.Unsupported, Err: errors.New("reactions are switched off (platforms.telegram.reactions)")}
+		return platforms.Failure(platforms.Unsupported, "reactions are switched off (platforms.telegram.reactions)")
 	}
 	chat, _, err := a.chatOf(at)
 	if err != nil {
@@ -114,7 +112,7 @@ func (a *Adapter) SetCommands(ctx context.Context, commands []platforms.CommandI
 	menu := make([]models.BotCommand, 0, min(len(commands), a.s.Options.MaxCommands))
 	for _, c := range commands {
 		if !commandName.MatchString(c.Name) {
-			return &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf("command %q: want 1 to 32 of a-z 0-9 _", c.Name)}
+			return platforms.Failure(platforms.BadRequest, "command %q: want 1 to 32 of a-z 0-9 _", c.Name)
 		}
 		if len(menu) == a.s.Options.MaxCommands {
 			a.s.Log.Info().Int("shown", len(menu)).Int("all", len(commands)).Msg("the command menu shows only the first commands (max_commands)")

@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -169,16 +168,16 @@ func (a *Adapter) Health() platforms.Health { return a.health.Now() }
 // chatOf parses the chat and the thread of an address. A group that became a supergroup is followed.
 func (a *Adapter) chatOf(at platforms.Address) (chat int64, thread int, err error) {
 	if at.AccountOf() != a.s.account {
-		return 0, 0, &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf("address %s is not of account %s", at, a.s.account)}
+		return 0, 0, platforms.Failure(platforms.BadRequest, "address %s is not of account %s", at, a.s.account)
 	}
 	chat, err = strconv.ParseInt(string(at.Chat), 10, 64)
 	if err != nil || chat == 0 {
-		return 0, 0, &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf("chat %q is no Telegram chat id: want a whole number", at.Chat)}
+		return 0, 0, platforms.Failure(platforms.BadRequest, "chat %q is no Telegram chat id: want a whole number", at.Chat)
 	}
 	if at.Thread != "" {
 		thread, err = strconv.Atoi(string(at.Thread))
 		if err != nil || thread <= 0 {
-			return 0, 0, &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf("thread %q is no Telegram topic id: want a positive number", at.Thread)}
+			return 0, 0, platforms.Failure(platforms.BadRequest, "thread %q is no Telegram topic id: want a positive number", at.Thread)
 		}
 		if thread == generalTopic {
 			thread = 0
@@ -195,7 +194,7 @@ func (a *Adapter) chatOf(at platforms.Address) (chat int64, thread int, err erro
 func messageID(id platforms.MessageID) (int, error) {
 	n, err := strconv.Atoi(string(id))
 	if err != nil || n <= 0 {
-		return 0, &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf("message %q is no Telegram message id: want a positive number", id)}
+		return 0, platforms.Failure(platforms.BadRequest, "message %q is no Telegram message id: want a positive number", id)
 	}
 	return n, nil
 }

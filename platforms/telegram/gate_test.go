@@ -15,7 +15,7 @@ import (
 func TestGate_KeepsTelegramsRates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clock := &manualClock{now: time.Unix(1_700_000_000, 0)}
-		g := newGate(settings{Options: Options{Clock: clock, Metrics: noMetrics{}}, limited: true})
+		g := newGate(settings{Options: Options{Clock: clock, Metrics: platforms.NoMetrics{}}, limited: true})
 		passed := map[int64][]time.Time{}
 		var all []time.Time
 		for range rapid.IntRange(1, 120).Draw(t, "sends") {
@@ -51,7 +51,7 @@ func TestGate_KeepsTelegramsRates(t *testing.T) {
 
 func TestGate_InterimIsSkippedFinalWaits(t *testing.T) {
 	clock := &manualClock{now: time.Unix(1_700_000_000, 0)}
-	g := newGate(settings{Options: Options{Clock: clock, Metrics: noMetrics{}}, limited: true})
+	g := newGate(settings{Options: Options{Clock: clock, Metrics: platforms.NoMetrics{}}, limited: true})
 	begun := clock.Now()
 	for range chatBurst {
 		require.NoError(t, g.Pass(t.Context(), true, gateKey(5), wire.Account))
@@ -69,7 +69,7 @@ func TestGate_InterimIsSkippedFinalWaits(t *testing.T) {
 func TestGate_Window(t *testing.T) {
 	for _, limited := range []bool{true, false} {
 		clock := &manualClock{now: time.Unix(1_700_000_000, 0)}
-		g := newGate(settings{Options: Options{Clock: clock, Metrics: noMetrics{}}, limited: limited})
+		g := newGate(settings{Options: Options{Clock: clock, Metrics: platforms.NoMetrics{}}, limited: limited})
 		g.Close(10*time.Second, gateKey(5))
 		clock.advance(9 * time.Second)
 		err := g.Pass(t.Context(), false, gateKey(5), wire.Account)

@@ -45,7 +45,7 @@ func (a *Adapter) judge(m *models.Message, me profile) verdict {
 		return v
 	}
 	replied := m.ReplyToMessage != nil && m.ReplyToMessage.ForumTopicCreated == nil && isOwn(m.ReplyToMessage, me)
-	v.addressed = marks.named || replied || a.wakes(marks.text)
+	v.addressed = marks.named || replied || a.s.patterns.In(marks.text)
 	reason := ""
 	switch {
 	case marks.otherCommand, a.s.exclusive && marks.otherBot && !marks.named:
@@ -70,15 +70,6 @@ func (a *Adapter) judge(m *models.Message, me profile) verdict {
 
 func (a *Adapter) allows(chat int64) bool {
 	return a.s.allowsAll || a.s.chats[strconv.FormatInt(chat, 10)]
-}
-
-func (a *Adapter) wakes(text string) bool {
-	for _, re := range a.s.patterns {
-		if re.MatchString(text) {
-			return true
-		}
-	}
-	return false
 }
 
 func (a *Adapter) ignoresThread(m *models.Message) bool {

@@ -128,27 +128,13 @@ type Options struct {
 	// Log takes one line per notable event. The zero value is silent.
 	Log zerolog.Logger
 	// Metrics is told what an operator counts. nil is nobody.
-	Metrics Metrics
+	// Polled counts one poll: "ok", "network", "conflict", "refused" (by the store), "http", "auth". Dropped counts an update
+	// that made no event, by reason: "unmentioned", "other_bot", "bot", "chat", "thread", "service", "empty", "undecodable",
+	// "unsupported".
+	Metrics platforms.Metrics
 	// Clock is the time. nil is the system's.
 	Clock wire.Clock
 }
-
-// Metrics is told what happens, for counters. Its methods must be quick and safe for concurrent use.
-type Metrics interface {
-	// Polled counts one poll: "ok", "network", "conflict", "refused" (by the store), "http", "auth".
-	Polled(outcome string)
-	// Dropped counts an update that made no event, by reason: "unmentioned", "other_bot", "bot", "chat",
-	// "thread", "service", "empty", "undecodable", "unsupported".
-	Dropped(reason string)
-	// GateWaited counts how long a send waited for the rate gate.
-	GateWaited(wait time.Duration)
-}
-
-type noMetrics struct{}
-
-func (noMetrics) Polled(string)            {}
-func (noMetrics) Dropped(string)           {}
-func (noMetrics) GateWaited(time.Duration) {}
 
 var (
 	tokenPattern  = regexp.MustCompile(`^([0-9]{1,19}):[A-Za-z0-9_.~=+-]+$`)
@@ -166,7 +152,7 @@ type settings struct {
 	private       bool // not api.telegram.org
 	exclusive     bool
 	limited       bool
-	patterns      []*regexp.Regexp
+	patterns      wire.WakeWords
 	threads       map[string]bool
 	chats         map[string]bool
 	free          map[string]bool // where people need not mention the bot
@@ -231,19 +217,12 @@ func (o Options) check() (settings, error) {
 	}
 	s.allowsAll = len(s.chats) == 0 || s.chats["*"]
 	if s.Metrics == nil {
-		s.Metrics = noMetrics{}
+		s.Metrics = platforms.NoMetrics{}
 	}
 	if s.Clock == nil {
 		s.Clock = wire.System{}
 	}
-	for _, pattern := range o.MentionPatterns {
-		re, err := regexp.Compile("(?i)" + pattern)
-		if err != nil {
-			s.Log.Warn().Str("key", "mention_patterns").Str("value", pattern).Err(err).Msg("bad mention pattern ignored")
-			continue
-		}
-		s.patterns = append(s.patterns, re)
-	}
+	s.patterns = wire.NewWakeWords(o.MentionPatterns, o.Log)
 	return s, nil
 }
 

@@ -32,7 +32,7 @@ func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.R
 			return platforms.Receipt{}, err
 		}
 	}
-	if err := checkButtons(out.Buttons); err != nil {
+	if err := wire.CheckButtons(out.Buttons); err != nil {
 		return platforms.Receipt{}, err
 	}
 	if err := o.openTopic(ctx); err != nil {
@@ -67,7 +67,7 @@ type outbound struct {
 // sendText sends the text as a message of its own, with the buttons when withButtons is set.
 func (o *outbound) sendText(ctx context.Context, withButtons bool) error {
 	if o.out.Text.Body == "" && o.out.Text.Plain == "" {
-		return &platforms.SendError{Kind: platforms.BadRequest, Err: errors.New("the message has neither text nor attachments")}
+		return platforms.Failure(platforms.BadRequest, "the message has neither text nor attachments")
 	}
 	return o.withPlain(func(body string, mode models.ParseMode) error {
 		return o.do(ctx, false, func(ctx context.Context) error {
@@ -102,7 +102,7 @@ func (o *outbound) alert(ctx context.Context) error {
 		return err
 	})
 	if says(err, "query is too old") {
-		return &platforms.SendError{Kind: platforms.Unsupported, Err: errors.New("the button was pressed too long ago for a private answer")}
+		return platforms.Failure(platforms.Unsupported, "the button was pressed too long ago for a private answer")
 	}
 	return err
 }
@@ -245,23 +245,6 @@ func keyboardOf(rows [][]platforms.Button) *keyboard {
 		k.Rows = append(k.Rows, line)
 	}
 	return k
-}
-
-// buttonData is the most bytes of callback_data.
-const buttonData = 64
-
-func checkButtons(rows [][]platforms.Button) error {
-	for _, row := range rows {
-		for _, b := range row {
-			switch {
-			case strings.TrimSpace(b.Label) == "":
-				return &platforms.SendError{Kind: platforms.BadRequest, Err: errors.New("a button has no label")}
-			case b.Data == "" || len(b.Data) > buttonData:
-				return &platforms.SendError{Kind: platforms.BadRequest, Err: fmt.Errorf("button %q has %d bytes of data: want 1 to %d", b.Label, len(b.Data), buttonData)}
-			}
-		}
-	}
-	return nil
 }
 
 // says reports whether err is a refusal whose text holds words.

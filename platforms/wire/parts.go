@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -143,6 +144,24 @@ func Attachments(files []File) []platforms.Attachment {
 	return list
 }
 
+// ButtonData is the most bytes of Button.Data, on every platform.
+const ButtonData = 64
+
+// CheckButtons returns a BadRequest error for a button without a label or with data that has not 1 to ButtonData bytes.
+func CheckButtons(rows [][]platforms.Button) error {
+	for _, row := range rows {
+		for _, b := range row {
+			switch {
+			case strings.TrimSpace(b.Label) == "":
+				return platforms.Failure(platforms.BadRequest, "a button has no label")
+			case b.Data == "" || len(b.Data) > ButtonData:
+				return platforms.Failure(platforms.BadRequest, "button %q has %d bytes of data: want 1 to %d", b.Label, len(b.Data), ButtonData)
+			}
+		}
+	}
+	return nil
+}
+
 // CopyFile copies a file from a server, at most limit bytes: one that has more is TooLong, whatever the server said before.
 func CopyFile(w io.Writer, r io.Reader, limit int64) error {
 	n, err := io.Copy(w, io.LimitReader(r, limit+1))
@@ -150,7 +169,7 @@ func CopyFile(w io.Writer, r io.Reader, limit int64) error {
 		return fmt.Errorf("the file could not be read: %w", err)
 	}
 	if n > limit {
-		return &platforms.SendError{Kind: platforms.TooLong, Err: fmt.Errorf("the file has more than %s", Megabytes(limit))}
+		return platforms.Failure(platforms.TooLong, "the file has more than %s", Megabytes(limit))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,4 +80,37 @@ func TestParts_Files(t *testing.T) {
 		"more.txt was not sent: it has 1.0 MB, Testing takes at most 1.0 MB.",
 	}, p.Receipt.Notes)
 	require.Len(t, p.Files(list[:1], 0, 1), 1, "where empty files are taken")
+}
+
+func TestCheckButtons(t *testing.T) {
+	button := func(label, data string) [][]platforms.Button {
+		return [][]platforms.Button{{{Label: "fine", Data: "x"}}, {{Label: label, Data: data}}}
+	}
+	long := strings.Repeat("d", ButtonData)
+	require.NoError(t, CheckButtons(nil))
+	require.NoError(t, CheckButtons(button("yes", long)))
+	for _, bad := range [][][]platforms.Button{button(" ", "x"), button("yes", ""), button("yes", long+"d")} {
+		require.Equal(t, platforms.BadRequest, platforms.AsSendError(CheckButtons(bad)).Kind)
+	}
+	require.ErrorContains(t, CheckButtons(button("yes", "")), `"yes" has 0 bytes`)
+}
+
+func TestWakeWords(t *testing.T) {
+	var lines bytes.Buffer
+	words := NewWakeWords([]string{`\bherald\b`, "(", "^hey bot"}, zerolog.New(&lines))
+	require.Len(t, words, 2)
+	require.Contains(t, lines.String(), "mention_patterns")
+	for text, want := range map[string]bool{"ask HERALD, please": true, "heralds": false, "Hey Bot": true, "oh hey bot": false, "": false} {
+		require.Equal(t, want, words.In(text), text)
+	}
+	require.False(t, WakeWords(nil).In("herald"))
+}
+
+func TestCopyFile(t *testing.T) {
+	var got bytes.Buffer
+	require.NoError(t, CopyFile(&got, strings.NewReader("four"), 4))
+	require.Equal(t, "four", got.String())
+	err := CopyFile(&got, strings.NewReader("fives"), 4)
+	require.Equal(t, platforms.TooLong, platforms.AsSendError(err).Kind)
+	require.ErrorIs(t, CopyFile(&got, failing{}, 4), errFailing)
 }
