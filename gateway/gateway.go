@@ -166,41 +166,18 @@ func (g *Gateway) openStore(ctx context.Context) error {
 }
 
 // buildTools makes the tools with what they work on.
-func (g *Gateway) buildTools(journal tools.Journal) (err error) {
+func (g *Gateway) buildTools(runs *turn.Runs) (err error) {
 	g.processes = toolbox.NewProcesses(toolbox.ProcessOptions{Config: g.cfg, Store: g.store, Workspace: g.workspace, Printer: g.texts.printer, Row: g.noticeRow,
 		Redact: g.opt.Redactor.String, Ended: g.metrics.ProcessEnded, Log: g.log, Now: g.now})
 	commands := toolbox.Terminal(g.cfg(), g.opt.Paths.Home, g.workspace, g.processes, g.now)
-	g.approvals = approval.New(approval.Options{Store: g.store, Settings: g.config, Checker: commands, Decide: g.workspace.Decide, Asker: lateRunner{g},
+	g.approvals = approval.New(approval.Options{Store: g.store, Settings: g.config, Checker: commands, Decide: g.workspace.Decide, Asker: runs,
 		Judge: func() (model.Model, error) { return g.models.Get("") }, Printer: g.texts.printer, Notice: g.noticeRow, Outbox: g.worker,
 		Redact: g.opt.Redactor.String, Metrics: g.metrics, Log: g.log, Now: g.now})
 	g.toolbox, err = toolbox.New(toolbox.Options{Config: g.cfg, Paths: g.opt.Paths, Store: g.store, Workspace: g.workspace, Checkpoints: g.checkpoints,
-		Processes: g.processes, Terminal: commands, Todos: g.todos, Approver: g.approvals, Journal: journal, Asker: lateRunner{g}, Origin: lateRunner{g}.Origin,
+		Processes: g.processes, Terminal: commands, Todos: g.todos, Approver: g.approvals, Journal: &turn.Journal{Runs: runs}, Asker: runs, Origin: runs.Origin,
 		Task: g.task, Trusted: g.accounts.isTrusted, More: []tools.Tool{g.scheduled.desk.Tool()}, Observe: g.metrics.Tool,
 		Redactor: g.opt.Redactor, Log: g.log, Now: g.now})
 	return err
-}
-
-// lateRunner asks through the runner, which is made after the tools.
-type lateRunner struct{ g *Gateway }
-
-func (l lateRunner) FindApproval(ctx context.Context, call tools.Call, command string) (turn.Approval, bool, error) {
-	return l.g.runner.FindApproval(ctx, call, command)
-}
-
-func (l lateRunner) Approve(ctx context.Context, call tools.Call, req turn.ApprovalRequest) (turn.Approval, error) {
-	return l.g.runner.Approve(ctx, call, req)
-}
-
-func (l lateRunner) Ask(ctx context.Context, call tools.Call, question string, choices []string) (string, error) {
-	return l.g.runner.Ask(ctx, call, question, choices)
-}
-
-func (l lateRunner) Origin(id sessions.TurnID) (sessions.Origin, bool) {
-	run, ok := l.g.runner.Running(id)
-	if !ok {
-		return sessions.Origin{}, false
-	}
-	return run.Origin(), true
 }
 
 // wakeForProcess brings the news of a background process to its conversation.
@@ -238,12 +215,13 @@ func (g *Gateway) buildCore() error {
 	g.openBriefs()
 	g.worker = delivery.New(delivery.Options{Store: g.store, Adapters: g.accounts, Texts: g.texts, Observer: g.metrics, Log: g.log, Now: g.now,
 		FreshFinal: func() time.Duration { return g.cfg().Streaming.FreshFinal }, Settled: g.scheduled.briefs.Settled})
-	journal := &turn.Journal{}
+	runs := turn.NewRuns(g.store)
 	g.toolLog = toolbox.NewCallLog(filepath.Join(g.opt.Paths.Logs, "tool_calls.log"), g.opt.Redactor.String, g.log)
-	if err := g.buildTools(journal); err != nil {
+	if err := g.buildTools(runs); err != nil {
 		return err
 	}
 	g.runner = turn.NewRunner(turn.Services{
+		Runs:  runs,
 		Store: g.store, Bus: g.toolbox.Bus(), Catalog: g.toolbox, Outbox: g.worker, Adapters: g.accounts, Texts: g.texts,
 		Model: g.models.Get, Prompt: g.prompt, Display: g.display, Settings: g.settings, Origin: g.origin, Dir: g.dir,
 		Background: g.scheduled.ends, Channel: g.channel, Reminder: g.todos.Reminder, ToolLog: g.toolLog.Write,
@@ -252,7 +230,6 @@ func (g *Gateway) buildCore() error {
 		Allow:     func(tx sessions.Tx, s sessions.ID, kinds []string) error { return access.Allow(tx, s, kinds, g.now()) },
 		Redact:    g.opt.Redactor.String, Profile: g.opt.Profile, Metrics: g.metrics, Log: g.log, Now: g.now,
 	})
-	journal.Runner = g.runner
 	g.commands = command.New(command.Services{
 		Store: g.store, Printer: g.texts.printer, Render: g.controlRows, Take: g.worker.Take, Origin: g.origin,
 		Tier:    func(e platforms.Event) access.Tier { return g.decide(e).Tier },

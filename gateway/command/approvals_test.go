@@ -33,7 +33,7 @@ func (g *guarded) tool() tools.Tool {
 		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 			var args struct{ What string }
 			_ = json.Unmarshal(call.Args, &args)
-			a, err := g.rig.Runner.Approve(ctx, call, turn.ApprovalRequest{Command: args.What, Preview: args.What, Kinds: []string{"kind"},
+			a, err := g.rig.Runs.Approve(ctx, call, turn.ApprovalRequest{Command: args.What, Preview: args.What, Kinds: []string{"kind"},
 				Choices: []turn.Choice{turn.ChoiceOnce, turn.ChoiceSession, turn.ChoiceDeny}, Timeout: 5 * time.Minute})
 			if err != nil {
 				return tools.Result{}, err

@@ -93,8 +93,8 @@ func approvalID(call tools.Call, command string) string {
 }
 
 // FindApproval returns what was asked for a call and its text before, by this process or an earlier one.
-func (r *Runner) FindApproval(ctx context.Context, call tools.Call, command string) (a Approval, ok bool, err error) {
-	err = r.s.Store.View(ctx, func(v sessions.View) error {
+func (rs *Runs) FindApproval(ctx context.Context, call tools.Call, command string) (a Approval, ok bool, err error) {
+	err = rs.store.View(ctx, func(v sessions.View) error {
 		a, err = readApproval(v, approvalID(call, command))
 		return err
 	})
@@ -126,8 +126,8 @@ func writeApproval(tx sessions.Tx, a Approval, now time.Time) error {
 // Approve asks the people of a turn whether a call may run and waits for the decision, which Choice holds then. The
 // prompt is shown once: a turn that goes on after a restart takes up what was asked, and what was decided. An error is
 // ErrNobody, ctx's cause, or the store's; then nothing was decided.
-func (r *Runner) Approve(ctx context.Context, call tools.Call, req ApprovalRequest) (Approval, error) {
-	run, ok := r.Running(sessions.TurnID(call.Caller.Turn))
+func (rs *Runs) Approve(ctx context.Context, call tools.Call, req ApprovalRequest) (Approval, error) {
+	run, ok := rs.Get(sessions.TurnID(call.Caller.Turn))
 	if !ok || call.Caller.Turn == 0 {
 		return Approval{}, ErrNobody
 	}
@@ -139,7 +139,7 @@ func (r *Runner) Approve(ctx context.Context, call tools.Call, req ApprovalReque
 		return a, err
 	}
 	defer run.waitForPerson(ctx, "approval")()
-	timer := time.NewTimer(max(0, a.Until.Sub(r.s.Now())))
+	timer := time.NewTimer(max(0, a.Until.Sub(run.r.s.Now())))
 	defer timer.Stop()
 	for {
 		select {
@@ -149,14 +149,14 @@ func (r *Runner) Approve(ctx context.Context, call tools.Call, req ApprovalReque
 				return a, err
 			}
 		case <-ctx.Done():
-			if !r.closed.Load() { // the call alone has ended, and a press must not promise that it runs
+			if !run.r.closed.Load() { // the call alone has ended, and a press must not promise that it runs
 				if err := run.expire(id, ChoiceVoid); err != nil && !errors.Is(err, errAbandoned) {
-					r.s.Log.Warn().Err(err).Msg("an approval that nobody waits for any more can't be closed")
+					run.r.s.Log.Warn().Err(err).Msg("an approval that nobody waits for any more can't be closed")
 				}
 			}
 			return a, context.Cause(ctx)
 		}
-		if a, ok, err = r.FindApproval(ctx, call, req.Command); err != nil || !ok {
+		if a, ok, err = rs.FindApproval(ctx, call, req.Command); err != nil || !ok {
 			return a, cmpErr(err, sessions.ErrNotFound)
 		}
 		if a.Choice != "" {

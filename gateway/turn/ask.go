@@ -41,8 +41,8 @@ type question struct {
 
 // Ask puts a question to the person of a turn and waits for the answer: a button or the next message. The
 // question survives a restart and is put once. It implements the clarify tool's Asker.
-func (r *Runner) Ask(ctx context.Context, call tools.Call, text string, choices []string) (string, error) {
-	run, ok := r.Running(sessions.TurnID(call.Caller.Turn))
+func (rs *Runs) Ask(ctx context.Context, call tools.Call, text string, choices []string) (string, error) {
+	run, ok := rs.Get(sessions.TurnID(call.Caller.Turn))
 	if !ok {
 		return "", errors.New("nobody can be asked outside a chat")
 	}

@@ -322,7 +322,7 @@ func (r *Runner) newRun(at platforms.Address, waiting func() int) *Run {
 
 func (r *Runner) start(run *Run, items []sessions.InboxItem, rows []*sessions.Message, ready bool, done func(*Run)) {
 	run.display = r.s.Display(run.turn.Address, run.options)
-	r.add(run)
+	r.s.Runs.add(run)
 	run.watch()
 	r.wg.Add(1)
 	go func() {
@@ -339,7 +339,7 @@ func (r *Runner) start(run *Run, items []sessions.InboxItem, rows []*sessions.Me
 			run.timer.Stop()
 		}
 		run.mu.Unlock()
-		r.remove(run)
+		r.s.Runs.remove(run)
 		run.marks.end(run.state)
 		close(run.done)
 		if done != nil {

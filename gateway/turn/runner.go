@@ -140,6 +140,8 @@ type Channel struct {
 
 // Services is what a Runner works with.
 type Services struct {
+	// Runs is where the turns are found while they run.
+	Runs     *Runs
 	Store    sessions.Store
 	Bus      Bus
 	Catalog  Catalog
@@ -195,8 +197,6 @@ type Runner struct {
 
 	ctx    context.Context // of calls that are only for show
 	stop   context.CancelFunc
-	mu     sync.Mutex
-	runs   map[sessions.TurnID]*Run
 	cancel func()
 	wg     sync.WaitGroup
 	closed atomic.Bool
@@ -213,10 +213,10 @@ func NewRunner(s Services) *Runner {
 	if s.CacheIdle <= 0 {
 		s.CacheIdle = DefaultCacheIdle
 	}
-	r := &Runner{s: s, cache: newCache(s.CacheSize, cacheBytes), runs: map[sessions.TurnID]*Run{}}
+	r := &Runner{s: s, cache: newCache(s.CacheSize, cacheBytes)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	r.cache.idle, r.cache.now = s.CacheIdle, s.Now
-	r.cancel = s.Bus.Subscribe(r.observe)
+	r.cancel = s.Bus.Subscribe(s.Runs.observe)
 	return r
 }
 
@@ -224,11 +224,7 @@ func NewRunner(s Services) *Runner {
 // next process goes on with them.
 func (r *Runner) Close() {
 	r.closed.Store(true)
-	r.mu.Lock()
-	for _, run := range r.runs {
-		run.cancel(errClosing)
-	}
-	r.mu.Unlock()
+	r.s.Runs.cancel(errClosing)
 	r.stop()
 	r.wg.Wait()
 	r.cancel()
@@ -239,38 +235,7 @@ func (r *Runner) Close() {
 func (r *Runner) Invalidate(id sessions.ID) { r.cache.drop(id) }
 
 // Running returns the turn of that id while it runs.
-func (r *Runner) Running(id sessions.TurnID) (*Run, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	run, ok := r.runs[id]
-	return run, ok
-}
+func (r *Runner) Running(id sessions.TurnID) (*Run, bool) { return r.s.Runs.Get(id) }
 
 // Active returns how many turns run.
-func (r *Runner) Active() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.runs)
-}
-
-func (r *Runner) add(run *Run) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.runs[run.turn.ID] = run
-}
-
-func (r *Runner) remove(run *Run) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.runs, run.turn.ID)
-}
-
-// observe gives the bus's events to the turn they belong to.
-func (r *Runner) observe(e tools.Event) {
-	if e.Call.Caller.Turn == 0 {
-		return
-	}
-	if run, ok := r.Running(sessions.TurnID(e.Call.Caller.Turn)); ok {
-		run.observe(e)
-	}
-}
+func (r *Runner) Active() int { return r.s.Runs.Active() }

@@ -45,6 +45,7 @@ type Rig struct {
 	Chat   *Chat
 	Bus    *tools.Bus
 	Worker *delivery.Worker
+	Runs   *turn.Runs
 	Runner *turn.Runner
 	Router *router.Router
 	Counts *Counts
@@ -79,14 +80,15 @@ func (r *Rig) Open() {
 	for _, tool := range r.opt.Tools {
 		require.NoError(r.T, registry.Register(tool))
 	}
-	journal := &turn.Journal{}
-	r.Bus = tools.NewBus(tools.Options{Registry: registry, Journal: journal})
+	r.Runs = turn.NewRuns(r.Store)
+	r.Bus = tools.NewBus(tools.Options{Registry: registry, Journal: &turn.Journal{Runs: r.Runs}})
 	settings := turn.Settings{Limits: agent.DefaultLimits(), MaxAttempts: 3}
 	settings.Limits.EmptyTries = 1
 	if r.opt.Set != nil {
 		r.opt.Set(&settings)
 	}
 	r.Runner = turn.NewRunner(turn.Services{
+		Runs:  r.Runs,
 		Store: r.Store, Bus: r.Bus, Catalog: catalog{registry}, Outbox: r.Worker, Adapters: r.Chat, Texts: Words{},
 		Model:    func(string) (model.Model, error) { return r.Model, nil },
 		Prompt:   func(context.Context, sessions.Session, []string, model.Info) string { return "You are a test." },
@@ -94,7 +96,6 @@ func (r *Rig) Open() {
 		Settings: func(platforms.Address) turn.Settings { return settings },
 		Origin:   origin, Dir: func(sessions.Session) string { return "/" }, Redact: func(s string) string { return s }, Log: zerolog.Nop(),
 	})
-	journal.Runner = r.Runner
 	r.Commands = none{}
 	if r.opt.Commands != nil {
 		r.Commands = r.opt.Commands(r)
