@@ -1,8 +1,6 @@
 package cron
 
 import (
-	"strings"
-
 	"herald/platforms"
 	"herald/sessions"
 )
@@ -48,22 +46,12 @@ func isOrigin(t Target, origin *sessions.Origin) bool {
 
 // IsDM reports whether a place is a chat with one person. What the origin says counts for its own chat; of another one
 // the id tells it on the platforms whose ids do.
-func IsDM(origin *sessions.Origin, at platforms.Address) bool {
+func IsDM(rules platforms.Rulebook, origin *sessions.Origin, at platforms.Address) bool {
 	if origin = madeIn(origin); origin != nil && origin.ChatType != "" && at.SameChat(origin.Address) {
 		return origin.ChatType == platforms.DM
 	}
-	chat := string(at.Chat)
-	switch platforms.Name(strings.ToLower(string(at.Platform))) {
-	case slack:
-		return strings.HasPrefix(chat, "D")
-	case "telegram": // groups and channels are negative
-		return chat != "" && strings.Trim(chat, "0123456789") == ""
-	case "signal":
-		return chat != "" && !strings.HasPrefix(chat, "group:")
-	case "web":
-		return true
-	}
-	return false
+	direct := rules.Of(at.Platform).DirectChat
+	return direct != nil && direct(at.Chat)
 }
 
 // SeedUser is the person whose conversation a brief to this place belongs to: the origin's, on the origin's platform and
@@ -82,7 +70,7 @@ func InChannelSeedAllowed(isDM bool, user platforms.UserID) bool { return isDM |
 
 // InChannelContinuable reports whether a brief goes flat into its chat and its conversation is made there, on a platform
 // whose briefs are continued in the channel. The job's own chat always is: it is what that surface is for.
-func InChannelContinuable(t Target, origin *sessions.Origin, attach *bool, global bool) bool {
+func InChannelContinuable(rules platforms.Rulebook, t Target, origin *sessions.Origin, attach *bool, global bool) bool {
 	return isOrigin(t, origin) ||
-		MirrorEligible(t, origin, attach, global) && InChannelSeedAllowed(IsDM(origin, t.Address), SeedUser(origin, t.Address))
+		MirrorEligible(t, origin, attach, global) && InChannelSeedAllowed(IsDM(rules, origin, t.Address), SeedUser(origin, t.Address))
 }

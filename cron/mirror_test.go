@@ -124,7 +124,7 @@ func TestMirror_A8_7_IsDM(t *testing.T) {
 		{"browser chat", nil, at("web", "main"), true},
 		{"Teams does not tell", nil, at("teams", "a:1"), false},
 	} {
-		require.Equal(t, c.want, cron.IsDM(c.origin, c.at), c.name)
+		require.Equal(t, c.want, cron.IsDM(rules, c.origin, c.at), c.name)
 	}
 }
 
@@ -152,6 +152,6 @@ func TestMirror_A8_8_InChannelContinuable(t *testing.T) {
 		{"explicit channel elsewhere: the person is not of there", cron.Target{Address: at("discord", "2"), From: cron.FromExplicit}, channel, &yes, false, false},
 		{"all", cron.Target{Address: at("slack", "D0HOME")}, nil, &yes, true, false},
 	} {
-		require.Equal(t, c.want, cron.InChannelContinuable(c.target, c.origin, c.attach, c.global), c.name)
+		require.Equal(t, c.want, cron.InChannelContinuable(rules, c.target, c.origin, c.attach, c.global), c.name)
 	}
 }

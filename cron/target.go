@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -15,6 +16,8 @@ import (
 type Places interface {
 	// Platforms are the names of those that run, in any order.
 	Platforms() []platforms.Name
+	// Rules are those of a platform.
+	Rules(name platforms.Name) platforms.Rules
 	// Home returns a platform's home channel. ok is false when it has none; an error means that it has one and that it
 	// can't be found.
 	Home(ctx context.Context, name platforms.Name) (at platforms.Address, ok bool, err error)
@@ -54,18 +57,11 @@ type Target struct {
 	From  Provenance `json:"from,omitempty"`
 }
 
-// homeOrder are the platforms whose home channels are asked first; the others follow by name.
-var homeOrder = []platforms.Name{"telegram", "discord", "slack", "signal", "teams", "web"}
-
-func inHomeOrder(names []platforms.Name) []platforms.Name {
-	place := func(n platforms.Name) int {
-		if i := slices.Index(homeOrder, n); i >= 0 {
-			return i
-		}
-		return len(homeOrder)
-	}
-	return slices.SortedFunc(slices.Values(names), func(a, b platforms.Name) int {
-		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
+// inHomeOrder returns the platforms in the order in which their home channels are asked.
+func inHomeOrder(places Places) []platforms.Name {
+	rank := func(n platforms.Name) int { return cmp.Or(places.Rules(n).HomeRank, math.MaxInt) }
+	return slices.SortedFunc(slices.Values(places.Platforms()), func(a, b platforms.Name) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
 	})
 }
 
@@ -77,7 +73,7 @@ func ResolveTargets(ctx context.Context, deliver string, origin *sessions.Origin
 	if err != nil {
 		return nil, []error{err}
 	}
-	r := resolving{ctx: ctx, places: places, running: inHomeOrder(places.Platforms()), origin: madeIn(origin)}
+	r := resolving{ctx: ctx, places: places, running: inHomeOrder(places), origin: madeIn(origin)}
 	quiet := true
 	for _, t := range tokens {
 		quiet = quiet && (t.Word == DeliverLocal || t.Word == DeliverOrigin)
@@ -203,7 +199,7 @@ func (r *resolving) explicit(t Token) {
 		r.problem("delivery target %q: %w", t.Text, err)
 		return
 	}
-	if at.Thread == "" && sameName(at.Platform, slack) && r.origin != nil && at.SameChat(r.origin.Address) {
+	if at.Thread == "" && r.places.Rules(at.Platform).StrayThreads && r.origin != nil && at.SameChat(r.origin.Address) {
 		if _, stale := r.staleThread(); !stale {
 			at.Thread = r.origin.Address.Thread
 		}
@@ -219,17 +215,15 @@ func (r *resolving) originPlace() platforms.Address {
 	return r.origin.Address
 }
 
-const slack platforms.Name = "slack"
-
 // staleThread reports whether the thread of the job's chat only shows where somebody happened to ask for the job: so it
-// is in the Slack home channel, where every message begins a thread. home is that channel, with the thread that was
-// chosen for it, if any.
+// is in the home channel of a platform where every message begins a thread. home is that channel, with the thread that
+// was chosen for it, if any.
 func (r *resolving) staleThread() (home platforms.Address, stale bool) {
 	at := r.origin.Address
-	if !sameName(at.Platform, slack) || at.Thread == "" {
+	if at.Thread == "" || !r.places.Rules(at.Platform).StrayThreads {
 		return home, false
 	}
-	home, ok, err := r.places.Home(r.ctx, slack)
+	home, ok, err := r.places.Home(r.ctx, platforms.Name(strings.ToLower(string(at.Platform))))
 	return home, err == nil && ok && home.SameChat(at)
 }
 

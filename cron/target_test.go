@@ -10,6 +10,7 @@ import (
 
 	"herald/cron"
 	"herald/platforms"
+	"herald/platforms/all"
 	"herald/sessions"
 )
 
@@ -31,6 +32,11 @@ func (a atlas) Platforms() []platforms.Name {
 	}
 	return list
 }
+
+// rules are those of all platforms.
+var rules = platforms.RulesOf(all.Kinds())
+
+func (a atlas) Rules(name platforms.Name) platforms.Rules { return rules.Of(name) }
 
 func (a atlas) Home(_ context.Context, name platforms.Name) (platforms.Address, bool, error) {
 	if err := a.broken[name]; err != nil {

@@ -65,7 +65,7 @@ func (g *Gateway) setCommands() {
 // policyOf maps the configuration to who may talk.
 func policyOf(cfg *config.Config) access.Policy {
 	p := access.Policy{AllowedUsers: cfg.AllowedUsers, AllowAllUsers: cfg.AllowAllUsers, UnauthorizedDM: cfg.UnauthorizedDM,
-		Platforms: map[platforms.Name]access.PlatformPolicy{}}
+		Platforms: map[platforms.Name]access.PlatformPolicy{}, Rules: cfg.Platforms.Rules()}
 	for _, b := range cfg.Platforms.Blocks() {
 		if !b.On() {
 			continue
@@ -150,7 +150,7 @@ func (g *Gateway) stranger(ctx context.Context, item sessions.InboxItem) {
 
 func (g *Gateway) keyOptions() sessions.KeyOptions {
 	cfg := g.cfg()
-	return sessions.KeyOptions{GroupPerUser: cfg.GroupSessionsPerUser, ThreadPerUser: cfg.ThreadSessionsPerUser}
+	return sessions.KeyOptions{GroupPerUser: cfg.GroupSessionsPerUser, ThreadPerUser: cfg.ThreadSessionsPerUser, Rules: g.rules}
 }
 
 func (g *Gateway) origin(e platforms.Event) sessions.Origin {

@@ -187,6 +187,7 @@ func roomOf(o sessions.Origin) platforms.Room {
 // resolver finds delivery targets among what runs and is known.
 func (g *Gateway) resolver(ctx context.Context) delivery.Resolver {
 	return delivery.Resolver{
+		Rules:    g.rules,
 		Accounts: g.accounts.names,
 		Home: func(p platforms.Name) (delivery.Home, bool) {
 			home, ok, err := g.home(ctx, p)

@@ -80,6 +80,7 @@ type Gateway struct {
 	gate        *access.Gate
 	pairing     *access.Pairing
 	accounts    *accounts
+	rules       platforms.Rulebook // of every kind of platform
 	// directory knows rooms and people by name.
 	directory *directory
 	worker    *delivery.Worker
@@ -100,7 +101,7 @@ type Gateway struct {
 // New opens the profile's store and wires everything. Nothing runs and nothing is sent yet. On an error
 // everything that was opened is closed again.
 func New(ctx context.Context, opt Options) (g *Gateway, err error) {
-	g = &Gateway{opt: opt, log: opt.Log, now: opt.Now}
+	g = &Gateway{opt: opt, log: opt.Log, now: opt.Now, rules: opt.Config.Platforms.Rules()}
 	opened := g // what is returned on an error is nil
 	if g.now == nil {
 		g.now = time.Now
@@ -134,7 +135,7 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	if g.models, err = pool.Open(ctx, pool.Options{Config: g.cfg, Reminder: g.todos.Reminder, Log: g.log}); err != nil {
 		return nil, err
 	}
-	if g.pairing, err = access.NewPairing(ctx, g.store, g.now); err != nil {
+	if g.pairing, err = access.NewPairing(ctx, g.store, g.rules, g.now); err != nil {
 		return nil, fmt.Errorf("read who was let in: %w", err)
 	}
 	g.gate = access.New(policyOf(opt.Config), g.pairing)

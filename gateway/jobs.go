@@ -62,7 +62,7 @@ func (g *Gateway) openJobs() {
 func (g *Gateway) openBriefs() {
 	s, account := &g.scheduled, platforms.AccountID(cmp.Or(g.opt.Profile, config.DefaultProfile))
 	s.briefs = brief.New(brief.Options{
-		Store: g.store, Account: account, KeyOptions: g.keyOptions, Describe: g.describe, Places: jobPlaces{g}, Config: g.briefConfig, Zone: g.zone,
+		Store: g.store, Account: account, KeyOptions: g.keyOptions, Describe: g.describe, Places: jobPlaces{g}, Rules: g.rules, Config: g.briefConfig, Zone: g.zone,
 		Printer: g.texts.printer, Metrics: g.metrics,
 		Render: func(at platforms.Address, markdown string) []platforms.Text {
 			return format.Render(markdown, g.traits(at).Text)
@@ -213,6 +213,9 @@ func (p jobPlaces) Platforms() []platforms.Name {
 	}
 	return out
 }
+
+// Rules implements cron.Places.
+func (p jobPlaces) Rules(name platforms.Name) platforms.Rules { return p.g.rules.Of(name) }
 
 // Home implements cron.Places.
 func (p jobPlaces) Home(ctx context.Context, name platforms.Name) (platforms.Address, bool, error) {

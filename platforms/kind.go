@@ -37,6 +37,8 @@ type About struct {
 	// Variables begins the variables that the ecosystem knows for every platform, such as TEAMS for TEAMS_ALLOWED_USERS.
 	// Empty: the platform has none.
 	Variables string
+	// Obsolete are keys of the platform's block that no longer do anything. They are accepted with a warning.
+	Obsolete []string
 	// Door is true for the platform that people reach through Herald's own HTTP listener. Herald's other pages stand behind
 	// the same door, so its adapter is a Door. Its settings need a restart, and Herald does not start when its adapter
 	// can't be made: an open door is refused, not passed over (P13).

@@ -13,7 +13,7 @@ type KeySource struct {
 	Platform platforms.Name
 	// ChatType of a room the platform did not name counts as Group, which is the stricter one.
 	ChatType platforms.ChatType
-	// Scope is the tenant above the chat. Only Slack's enters the key: its chat ids are unique in a workspace only.
+	// Scope is the tenant above the chat. It enters the key where chat ids are unique within it only.
 	Scope  platforms.ScopeID
 	Chat   platforms.ChatID
 	Thread platforms.ThreadID
@@ -30,42 +30,38 @@ type KeyOptions struct {
 	// ThreadPerUser does the same inside threads, which are one shared session otherwise
 	// (thread_sessions_per_user). It has an effect only together with GroupPerUser.
 	ThreadPerUser bool
+	// Rules say which platforms' ids need care in a key.
+	Rules platforms.Rulebook
 }
 
 // DefaultKeyOptions returns the options in force when the configuration names none: a session for each
 // person of a room, one for all in a thread.
 func DefaultKeyOptions() KeyOptions { return KeyOptions{GroupPerUser: true} }
 
-// The platforms whose ids need care in a key.
-const (
-	slack    platforms.Name = "slack"
-	whatsapp platforms.Name = "whatsapp"
-)
-
 // KeyFor returns the key of the conversation that src belongs to. It is pure, and the only maker of keys.
 //
 // The form is agent:main:{platform}:{chat type}[:{chat}][:{thread}][:{participant}], with the profile's name
-// in place of "main" for a named profile, and on Slack the workspace before the chat.
+// in place of "main" for a named profile, and the scope before the chat where the platform's rules say so.
 //
 //   - A DM takes the chat and, where there is one, the thread. Without a chat it takes the participant, then
 //     the thread; with nothing at all the platform has one shared key.
 //   - Any other room takes the chat, the thread, and the participant when the options split it by person. A
 //     thread is shared unless ThreadPerUser is set. An unknown participant falls back to the room's key.
 //   - The participant is UserAlt, else User.
-//   - The WhatsApp forms of one person (phone JID, device JID, LID with a known phone) give one key.
+//   - The forms of one person's ids give one key, where the platform's rules fold them.
 //
 // "%" and ":" inside a part are written as %25 and %3A, so that a part never looks like two; ids without
 // them are unchanged. The form gives threads and participants no mark of their own: platforms whose thread
 // ids and user ids could be equal within one chat must tell them apart in the ids they make.
 func KeyFor(src KeySource, opts KeyOptions) Key {
-	src = canonical(src)
+	src = canonical(src, opts)
 	parts := append(make([]string, 0, 8), "agent", profilePart(src.Profile), string(src.Platform), string(src.ChatType))
 	add := func(part string) {
 		if part != "" {
 			parts = append(parts, part)
 		}
 	}
-	if src.Platform == slack {
+	if opts.Rules.Of(src.Platform).ScopedChats {
 		add(string(src.Scope))
 	}
 	switch {
@@ -110,7 +106,7 @@ func SourceOf(profile string, e platforms.Event) KeySource {
 // OriginOf returns where an event's session comes from. Shared is true when the event's key holds no
 // person although several may talk in the room.
 func OriginOf(e platforms.Event, opts KeyOptions) Origin {
-	src := canonical(SourceOf("", e))
+	src := canonical(SourceOf("", e), opts)
 	shared := !splitByPerson(src, opts) || src.participant() == ""
 	if src.ChatType == platforms.DM {
 		shared = src.Chat == "" && src.participant() == ""
@@ -152,40 +148,12 @@ func profilePart(profile string) string {
 }
 
 // canonical fills in the chat type and folds the forms of one id into one.
-func canonical(src KeySource) KeySource {
+func canonical(src KeySource, opts KeyOptions) KeySource {
 	if src.ChatType == "" {
 		src.ChatType = platforms.Group
 	}
-	if src.Platform != whatsapp {
-		return src
-	}
-	user, phone := whatsappID(string(src.User))
-	if alt, altPhone := whatsappID(string(src.UserAlt)); alt != "" && (altPhone || !phone) {
-		user, phone = alt, altPhone
-	}
-	src.User, src.UserAlt = platforms.UserID(user), ""
-	if src.ChatType == platforms.DM {
-		chat, chatPhone := whatsappID(string(src.Chat))
-		if chat != "" && !chatPhone && phone {
-			chat = user // a DM is with this person: the number, where it is known, names the chat
-		}
-		src.Chat = platforms.ChatID(chat)
+	if fold := opts.Rules.Of(src.Platform).FoldIDs; fold != nil {
+		src.Chat, src.User, src.UserAlt = fold(src.ChatType, src.Chat, src.User, src.UserAlt)
 	}
 	return src
-}
-
-// whatsappID returns the bare number of a person's JID ("49170@s.whatsapp.net", "49170:12@c.us", "+49170"),
-// and whether it is a phone number. A LID is returned with its server, since it is no number; so is
-// everything else.
-func whatsappID(id string) (bare string, phone bool) {
-	name, server, _ := strings.Cut(id, "@")
-	name, _, _ = strings.Cut(name, ":") // the device
-	switch server {
-	case "", "s.whatsapp.net", "c.us":
-		name = strings.TrimPrefix(name, "+")
-		return name, name != ""
-	case "lid", "hosted.lid":
-		return name + "@lid", false
-	}
-	return id, false
 }

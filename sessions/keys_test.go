@@ -23,10 +23,11 @@ type keyCase struct {
 }
 
 var (
-	def       = sessions.DefaultKeyOptions()
-	together  = sessions.KeyOptions{}
-	allSplit  = sessions.KeyOptions{GroupPerUser: true, ThreadPerUser: true}
-	onlyInThr = sessions.KeyOptions{ThreadPerUser: true}
+	rules     = platforms.Rulebook{"slack": {ScopedChats: true}, "whatsapp": {FoldIDs: platforms.FoldJIDs}}
+	def       = sessions.KeyOptions{GroupPerUser: true, Rules: rules}
+	together  = sessions.KeyOptions{Rules: rules}
+	allSplit  = sessions.KeyOptions{GroupPerUser: true, ThreadPerUser: true, Rules: rules}
+	onlyInThr = sessions.KeyOptions{ThreadPerUser: true, Rules: rules}
 )
 
 func keyCases() []keyCase {
@@ -142,7 +143,7 @@ func drawSource(t *rapid.T, label string) sessions.KeySource {
 // P6: two conversations never share a key, and one conversation never has two.
 func TestKeyFor_P6_DifferentConversationsNeverShareAKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		opts := sessions.KeyOptions{GroupPerUser: rapid.Bool().Draw(t, "group"), ThreadPerUser: rapid.Bool().Draw(t, "thread")}
+		opts := sessions.KeyOptions{GroupPerUser: rapid.Bool().Draw(t, "group"), ThreadPerUser: rapid.Bool().Draw(t, "thread"), Rules: rules}
 		a, b := drawSource(t, "a."), drawSource(t, "b.")
 		same := conversation(a, opts) == conversation(b, opts)
 		if ka, kb := sessions.KeyFor(a, opts), sessions.KeyFor(b, opts); same != (ka == kb) {

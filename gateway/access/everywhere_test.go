@@ -29,7 +29,7 @@ func TestGate_EveryPlatformAndKindOfEvent_P13(t *testing.T) {
 				who = [2]platforms.User{{ID: "1"}, {ID: "12"}}
 			}
 			policy := func(p PlatformPolicy) *Gate {
-				return New(Policy{Platforms: map[platforms.Name]PlatformPolicy{name: p}}, approved{})
+				return New(Policy{Rules: rules(), Platforms: map[platforms.Name]PlatformPolicy{name: p}}, approved{})
 			}
 			check := func(what string, g *Gate, u platforms.User, chat platforms.ChatType, want bool) {
 				t.Helper()
@@ -47,7 +47,7 @@ func TestGate_EveryPlatformAndKindOfEvent_P13(t *testing.T) {
 			for _, chat := range []platforms.ChatType{platforms.DM, platforms.Group, platforms.Channel, platforms.Thread, ""} {
 				for _, u := range who {
 					check("nothing set", policy(PlatformPolicy{}), u, chat, false)
-					check("a policy of another platform", New(Policy{Platforms: map[platforms.Name]PlatformPolicy{"elsewhere": {AllowAll: true}}}, nil), u, chat, false)
+					check("a policy of another platform", New(Policy{Rules: rules(), Platforms: map[platforms.Name]PlatformPolicy{"elsewhere": {AllowAll: true}}}, nil), u, chat, false)
 				}
 				for _, id := range []platforms.UserID{who[0].ID, who[0].Alt} {
 					if id == "" {
@@ -86,7 +86,7 @@ func TestGate_Roles(t *testing.T) {
 func TestGate_SignalGroups(t *testing.T) {
 	const group = "qLq1RZ+zmL5Xg0tYdQ9h6A=="
 	for _, entry := range []string{group, "group:" + group, "signal:group:" + group} {
-		g := New(Policy{Platforms: map[platforms.Name]PlatformPolicy{"signal": {GroupAllowedUsers: []string{entry}}}}, nil)
+		g := New(Policy{Rules: rules(), Platforms: map[platforms.Name]PlatformPolicy{"signal": {GroupAllowedUsers: []string{entry}}}}, nil)
 		in := func(chat string) platforms.Event {
 			return platforms.Event{Address: platforms.Address{Platform: "signal", Account: "a", Chat: platforms.ChatID(chat)}, ChatType: platforms.Group,
 				Sender: platforms.User{ID: "+491"}, Message: &platforms.Message{}}

@@ -114,17 +114,17 @@ func (g *Gate) Decide(e platforms.Event, trusted bool) Decision {
 
 // rule asks the rules in order.
 func (g *Gate) rule(s *state, c *compiled, e platforms.Event, trusted bool) Decision {
-	p, u, group := e.Address.Platform, e.Sender, isGroup(e.ChatType)
+	u, group := e.Sender, isGroup(e.ChatType)
 	if trusted {
 		return allow(RuleTrusted, "the platform authenticates people itself")
 	}
-	if group && !c.onlyChats.empty() && !c.onlyChats.hasChat(p, e.Address.Chat, e.ParentChat) && !(c.GuestMode && e.Addressed) {
+	if group && !c.onlyChats.empty() && !c.onlyChats.hasChat(e.Address.Chat, e.ParentChat) && !(c.GuestMode && e.Addressed) {
 		return deny(RuleDeny, "the chat is none of allowed_chats")
 	}
 	if u.IsBot {
 		return c.bot(e, group)
 	}
-	if group && c.chats.hasChat(p, e.Address.Chat, e.ParentChat) {
+	if group && c.chats.hasChat(e.Address.Chat, e.ParentChat) {
 		return allow(RuleChat, "the chat is in group_allowed_chats")
 	}
 	switch {
@@ -134,15 +134,15 @@ func (g *Gate) rule(s *state, c *compiled, e platforms.Event, trusted bool) Deci
 		return allow(RuleAllowAll, "allow_all is set for the platform")
 	case c.roles.hasRole(u):
 		return allow(RuleRole, "has one of allowed_roles")
-	case g.approvals != nil && g.paired(p, u):
+	case g.approvals != nil && g.paired(e.Address.Platform, u):
 		return allow(RulePaired, "approved by a pairing code")
-	case c.env.has(p, u):
+	case c.env.has(u):
 		return allow(RuleAllowlist, "in allowed_users")
-	case group && c.groupEnv.has(p, u):
+	case group && c.groupEnv.has(u):
 		return allow(RuleAllowlist, "in group_allowed_users")
-	case c.config.has(p, u):
+	case c.config.has(u):
 		return allow(RuleAllowFrom, "in allow_from")
-	case group && c.groupConfig.has(p, u):
+	case group && c.groupConfig.has(u):
 		return allow(RuleAllowFrom, "in group_allow_from")
 	case s.policy.AllowAllUsers:
 		return allow(RuleAllowAny, "allow_all_users is set")
@@ -155,7 +155,7 @@ func (g *Gate) rule(s *state, c *compiled, e platforms.Event, trusted bool) Deci
 // bot decides about another bot. AllowBots can let it in, and so can its own id on a list; "*", an open
 // platform and an allowed chat mean people and do not.
 func (c *compiled) bot(e platforms.Event, group bool) Decision {
-	p, u := e.Address.Platform, e.Sender
+	u := e.Sender
 	switch {
 	case u.ID == "":
 		return deny(RuleNoUser, "the platform does not say which bot it was")
@@ -163,9 +163,9 @@ func (c *compiled) bot(e platforms.Event, group bool) Decision {
 		return allow(RuleBot, "allow_bots is all")
 	case c.AllowBots == "mentions" && e.Addressed:
 		return allow(RuleBot, "allow_bots is mentions, and the bot spoke to us")
-	case c.env.named(p, u), group && c.groupEnv.named(p, u):
+	case c.env.named(u), group && c.groupEnv.named(u):
 		return allow(RuleAllowlist, "the bot's id is in an allowlist")
-	case c.config.named(p, u), group && c.groupConfig.named(p, u):
+	case c.config.named(u), group && c.groupConfig.named(u):
 		return allow(RuleAllowFrom, "the bot's id is in allow_from")
 	}
 	return deny(RuleBot, "a bot that allow_bots does not let in")
@@ -182,7 +182,7 @@ func (c *compiled) tier(e platforms.Event) (Tier, []string) {
 		admins, commands = c.groupAdmins, c.GroupUserCommands
 	}
 	known := e.Sender.ID != "" && !e.Sender.IsBot
-	if admins.empty() || (known && admins.has(e.Address.Platform, e.Sender)) || (e.Sender.IsBot && admins.named(e.Address.Platform, e.Sender)) {
+	if admins.empty() || (known && admins.has(e.Sender)) || (e.Sender.IsBot && admins.named(e.Sender)) {
 		return TierAdmin, nil
 	}
 	return TierUser, commands
@@ -194,7 +194,7 @@ func (c *compiled) namedAdmin(e platforms.Event) bool {
 	if isGroup(e.ChatType) {
 		admins = c.groupAdmins
 	}
-	return e.Sender.ID != "" && admins.named(e.Address.Platform, e.Sender)
+	return e.Sender.ID != "" && admins.named(e.Sender)
 }
 
 // always are the commands that everyone who may talk may use: they tell, and change nothing.

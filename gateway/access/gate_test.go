@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"herald/platforms"
+	"herald/platforms/all"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -297,6 +298,9 @@ func TestNormal(t *testing.T) {
 		{"telegram", " 12 ", "12"}, {"telegram", "telegram: 12", "12"}, {"telegram", "U1", "U1"}, {"slack", "u1", "u1"},
 		{"signal", "+49 (170) 12-34.5", "+4917012345"}, {"signal", "AAAAAAAA-BBBB-CCCC-DDDD-EEEEEEEEEEEE", "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"}, {"", ":1", ":1"},
 	} {
-		require.Equal(t, c.want, normal(c.platform, c.in))
+		require.Equal(t, c.want, normal(c.platform, rules().Of(c.platform), c.in))
 	}
 }
+
+// rules are those of all platforms.
+func rules() platforms.Rulebook { return platforms.RulesOf(all.Kinds()) }

@@ -114,17 +114,18 @@ type failures struct {
 // memory, so that asking does no I/O. It is safe for concurrent use.
 type Pairing struct {
 	store sessions.Store
+	rules platforms.Rulebook
 	now   func() time.Time
 	mu    sync.RWMutex
 	in    map[string]bool // names of spaceApproved
 }
 
-// NewPairing reads who is approved. now is the clock; nil takes time.Now.
-func NewPairing(ctx context.Context, store sessions.Store, now func() time.Time) (*Pairing, error) {
+// NewPairing reads who is approved. rules say how the platforms' ids are compared. now is the clock; nil takes time.Now.
+func NewPairing(ctx context.Context, store sessions.Store, rules platforms.Rulebook, now func() time.Time) (*Pairing, error) {
 	if now == nil {
 		now = time.Now
 	}
-	p := &Pairing{store: store, now: now, in: map[string]bool{}}
+	p := &Pairing{store: store, rules: rules, now: now, in: map[string]bool{}}
 	err := store.View(ctx, func(v sessions.View) error {
 		values, err := v.Values(spaceApproved)
 		for _, val := range values {
@@ -142,7 +143,7 @@ func NewPairing(ctx context.Context, store sessions.Store, now func() time.Time)
 func (p *Pairing) Approved(platform platforms.Name, user platforms.UserID) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.in[pairName(platform, user)]
+	return p.in[p.name(platform, user)]
 }
 
 // Any reports whether the platform has anyone who was let in. No I/O.
@@ -177,7 +178,7 @@ func (p *Pairing) Request(ctx context.Context, platform platforms.Name, user pla
 }
 
 func (p *Pairing) request(tx sessions.Tx, row Pending, now time.Time) error {
-	key := pairName(row.Platform, row.User)
+	key := p.name(row.Platform, row.User)
 	switch found, err := exists(tx, spaceApproved, key); {
 	case err != nil:
 		return err
@@ -191,7 +192,7 @@ func (p *Pairing) request(tx sessions.Tx, row Pending, now time.Time) error {
 	if wait := last.Add(RequestEvery).Sub(now); !last.IsZero() && wait > 0 {
 		return &TooSoonError{wait}
 	}
-	pending, err := sweep(tx, now)
+	pending, err := p.sweep(tx, now)
 	if err != nil {
 		return err
 	}
@@ -219,7 +220,7 @@ func (p *Pairing) Approve(ctx context.Context, platform platforms.Name, code str
 	var approval Approval
 	var refused error
 	err = p.store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
-		approval, refused, err = approve(tx, platform, match, now)
+		approval, refused, err = p.approve(tx, platform, match, now)
 		return err
 	})
 	if err != nil {
@@ -229,7 +230,7 @@ func (p *Pairing) Approve(ctx context.Context, platform platforms.Name, code str
 		return Approval{}, refused
 	}
 	p.mu.Lock()
-	p.in[pairName(platform, approval.User)] = true
+	p.in[p.name(platform, approval.User)] = true
 	p.mu.Unlock()
 	return approval, nil
 }
@@ -251,7 +252,7 @@ func (p *Pairing) match(ctx context.Context, platform platforms.Name, code strin
 }
 
 // approve counts a wrong code, or moves the request to the approved. refused is for the caller; err undoes it all.
-func approve(tx sessions.Tx, platform platforms.Name, match *Pending, now time.Time) (a Approval, refused, err error) {
+func (p *Pairing) approve(tx sessions.Tx, platform platforms.Name, match *Pending, now time.Time) (a Approval, refused, err error) {
 	var f failures
 	if _, err := readValue(tx, spaceFailures, string(platform), &f); err != nil {
 		return a, nil, err
@@ -261,7 +262,7 @@ func approve(tx sessions.Tx, platform platforms.Name, match *Pending, now time.T
 	}
 	if match != nil {
 		var current Pending
-		found, err := readValue(tx, spacePending, pairName(platform, match.User), &current)
+		found, err := readValue(tx, spacePending, p.name(platform, match.User), &current)
 		if err != nil {
 			return a, nil, err
 		}
@@ -282,7 +283,7 @@ func approve(tx sessions.Tx, platform platforms.Name, match *Pending, now time.T
 		return a, refused, writeValue(tx, spaceFailures, string(platform), f, now)
 	}
 	a = Approval{Platform: platform, User: match.User, Name: match.Name, At: now}
-	key := pairName(platform, match.User)
+	key := p.name(platform, match.User)
 	return a, nil, errors.Join(writeValue(tx, spaceApproved, key, a, now), tx.SetValue(spacePending, key, nil, now),
 		tx.SetValue(spaceRequests, key, nil, now), tx.SetValue(spaceFailures, string(platform), nil, now))
 }
@@ -309,7 +310,7 @@ func (p *Pairing) List(ctx context.Context) (waiting []Pending, approved []Appro
 
 // Revoke takes a user's approval back. found is false when there was none.
 func (p *Pairing) Revoke(ctx context.Context, platform platforms.Name, user platforms.UserID) (found bool, err error) {
-	key := pairName(platform, user)
+	key := p.name(platform, user)
 	err = p.store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
 		if found, err = exists(tx, spaceApproved, key); err != nil || !found {
 			return err
@@ -329,7 +330,7 @@ func (p *Pairing) Revoke(ctx context.Context, platform platforms.Name, user plat
 func (p *Pairing) Clear(ctx context.Context, platform platforms.Name) (n int, err error) {
 	now := p.now()
 	err = p.store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
-		rows, err := sweep(tx, now)
+		rows, err := p.sweep(tx, now)
 		if err != nil {
 			return err
 		}
@@ -339,7 +340,7 @@ func (p *Pairing) Clear(ctx context.Context, platform platforms.Name) (n int, er
 				continue
 			}
 			n++
-			if err := tx.SetValue(spacePending, pairName(row.Platform, row.User), nil, now); err != nil {
+			if err := tx.SetValue(spacePending, p.name(row.Platform, row.User), nil, now); err != nil {
 				return err
 			}
 		}
@@ -357,7 +358,7 @@ func (p *Pairing) pending(ctx context.Context) (rows []Pending, err error) {
 }
 
 // sweep deletes what has run out and returns the requests that still wait.
-func sweep(tx sessions.Tx, now time.Time) ([]Pending, error) {
+func (p *Pairing) sweep(tx sessions.Tx, now time.Time) ([]Pending, error) {
 	rows, err := readAll[Pending](tx, spacePending)
 	if err != nil {
 		return nil, err
@@ -368,7 +369,7 @@ func sweep(tx sessions.Tx, now time.Time) ([]Pending, error) {
 			kept = append(kept, row)
 			continue
 		}
-		if err := tx.SetValue(spacePending, pairName(row.Platform, row.User), nil, now); err != nil {
+		if err := tx.SetValue(spacePending, p.name(row.Platform, row.User), nil, now); err != nil {
 			return nil, err
 		}
 	}
@@ -386,8 +387,9 @@ func sweep(tx sessions.Tx, now time.Time) ([]Pending, error) {
 	return kept, nil
 }
 
-func pairName(p platforms.Name, u platforms.UserID) string {
-	return string(p) + "/" + normal(p, string(u))
+// name is the person's name in the store.
+func (p *Pairing) name(at platforms.Name, u platforms.UserID) string {
+	return string(at) + "/" + normal(at, p.rules.Of(at), string(u))
 }
 
 // newCode draws a code. The alphabet has 32 signs, so five random bits choose one without bias.

@@ -49,7 +49,7 @@ func open(t *testing.T, path string) *sqlite.Store {
 func newPairing(t *testing.T) (*Pairing, *sqlite.Store, *clock) {
 	t.Helper()
 	s, c := open(t, filepath.Join(t.TempDir(), "herald.db")), newClock()
-	p, err := NewPairing(t.Context(), s, c.now)
+	p, err := NewPairing(t.Context(), s, rules(), c.now)
 	require.NoError(t, err)
 	return p, s, c
 }
@@ -83,7 +83,7 @@ func TestPairing_RequestApprove(t *testing.T) {
 	_, err = p.Request(ctx, tg, "1", "Anna")
 	require.ErrorIs(t, err, ErrAlreadyApproved)
 
-	again, err := NewPairing(ctx, store, c.now)
+	again, err := NewPairing(ctx, store, rules(), c.now)
 	require.NoError(t, err)
 	require.True(t, again.Approved(tg, "1"), "an approval survives a restart")
 	require.True(t, again.Any(tg))
@@ -179,7 +179,7 @@ func TestPairing_Lock(t *testing.T) {
 	require.Equal(t, c.now().Add(LockTime), locked.Until)
 	_, err = p.Approve(ctx, tg, code.Reveal())
 	require.ErrorAs(t, err, &locked, "the right code is refused as well")
-	again, err := NewPairing(ctx, store, c.now)
+	again, err := NewPairing(ctx, store, rules(), c.now)
 	require.NoError(t, err)
 	_, err = again.Approve(ctx, tg, code.Reveal())
 	require.ErrorAs(t, err, &locked, "and after a restart")

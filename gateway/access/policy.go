@@ -18,6 +18,8 @@ type Policy struct {
 	UnauthorizedDM string
 	// Platforms has one entry per platform that is on. A platform without one has the zero policy.
 	Platforms map[platforms.Name]PlatformPolicy
+	// Rules say how the platforms' ids are compared.
+	Rules platforms.Rulebook
 }
 
 // PlatformPolicy is the part of one platform. Its fields have the names and meaning of the keys below
@@ -50,17 +52,18 @@ type PlatformPolicy struct {
 	UnauthorizedDM string
 }
 
-// list is a set of ids, ready to be asked.
+// list is a set of ids of one platform, ready to be asked.
 type list struct {
+	form  func(id string) string // in which ids are compared
 	all   bool
 	ids   map[string]bool
 	names map[string]bool // lower case, without "@"
 }
 
-func newList(p platforms.Name, usernames bool, entries ...[]string) list {
-	l := list{ids: map[string]bool{}, names: map[string]bool{}}
+func newList(form func(string) string, usernames bool, entries ...[]string) list {
+	l := list{form: form, ids: map[string]bool{}, names: map[string]bool{}}
 	for _, e := range slices.Concat(entries...) {
-		switch e = normal(p, e); {
+		switch e = form(e); {
 		case e == "":
 		case e == "*":
 			l.all = true
@@ -76,9 +79,9 @@ func newList(p platforms.Name, usernames bool, entries ...[]string) list {
 }
 
 // named reports whether the user is on the list by id or name, "*" aside.
-func (l list) named(p platforms.Name, u platforms.User) bool {
+func (l list) named(u platforms.User) bool {
 	for _, id := range [...]platforms.UserID{u.ID, u.Alt} {
-		if id != "" && l.ids[normal(p, string(id))] {
+		if id != "" && l.ids[l.form(string(id))] {
 			return true
 		}
 	}
@@ -86,22 +89,18 @@ func (l list) named(p platforms.Name, u platforms.User) bool {
 }
 
 // has reports whether the user is on the list, "*" included.
-func (l list) has(p platforms.Name, u platforms.User) bool { return l.all || l.named(p, u) }
+func (l list) has(u platforms.User) bool { return l.all || l.named(u) }
 
-// signalGroups are the groups among Signal's group_allowed_users: that is where its users name the groups that are
-// answered (SIGNAL_GROUP_ALLOWED_USERS), by their id. It can't be taken for a person's: that is a number or a UUID.
-// "*" means every person in groups, as everywhere.
-func signalGroups(p platforms.Name, entries []string) []string {
-	if p != "signal" {
+// groups are the chats that entries of group_allowed_users name, on platforms whose users write groups there.
+func groups(p platforms.Name, rules platforms.Rules, entries []string) []string {
+	if rules.GroupOf == nil {
 		return nil
 	}
 	var out []string
 	for _, e := range entries {
-		e = normal(p, e)
-		if e == "" || e == "*" || e[0] == '+' || e[0] == '@' || len(e) == 36 && strings.Count(e, "-") == 4 {
-			continue
+		if chat, ok := rules.GroupOf(normal(p, rules, e)); ok {
+			out = append(out, string(chat))
 		}
-		out = append(out, "group:"+strings.TrimPrefix(e, "group:"))
 	}
 	return out
 }
@@ -112,9 +111,9 @@ func (l list) hasRole(u platforms.User) bool {
 }
 
 // hasChat reports whether one of the chats is on the list, "*" included.
-func (l list) hasChat(p platforms.Name, chats ...platforms.ChatID) bool {
+func (l list) hasChat(chats ...platforms.ChatID) bool {
 	for _, c := range chats {
-		if c != "" && (l.all || l.ids[normal(p, string(c))]) {
+		if c != "" && (l.all || l.ids[l.form(string(c))]) {
 			return true
 		}
 	}
@@ -123,21 +122,15 @@ func (l list) hasChat(p platforms.Name, chats ...platforms.ChatID) bool {
 
 func (l list) empty() bool { return !l.all && len(l.ids) == 0 && len(l.names) == 0 }
 
-// normal brings an id into the form in which it is compared: no white space around it, no "platform:" before
-// it; for Signal, phone numbers without separators and UUIDs in lower case.
-func normal(p platforms.Name, id string) string {
+// normal brings an id into the form in which it is compared: no white space around it, no "platform:" before it, and what
+// the platform's rules make of it.
+func normal(p platforms.Name, rules platforms.Rules, id string) string {
 	id = strings.TrimSpace(id)
 	if rest, ok := strings.CutPrefix(id, string(p)+":"); ok && p != "" {
 		id = strings.TrimSpace(rest)
 	}
-	if p != "signal" {
-		return id
-	}
-	if strings.HasPrefix(id, "+") {
-		return strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "").Replace(id)
-	}
-	if len(id) == 36 {
-		return strings.ToLower(id)
+	if rules.NormalID != nil {
+		id = rules.NormalID(id)
 	}
 	return id
 }
@@ -154,16 +147,18 @@ type compiled struct {
 }
 
 func compile(name platforms.Name, all Policy, p PlatformPolicy) *compiled {
+	rules := all.Rules.Of(name)
+	form := func(id string) string { return normal(name, rules, id) }
 	c := &compiled{PlatformPolicy: p,
-		env:         newList(name, p.AllowUsernames, p.AllowedUsers, all.AllowedUsers),
-		config:      newList(name, p.AllowUsernames, p.AllowFrom),
-		groupEnv:    newList(name, p.AllowUsernames, p.GroupAllowedUsers),
-		groupConfig: newList(name, p.AllowUsernames, p.GroupAllowFrom),
-		chats:       newList(name, false, p.GroupAllowedChats, signalGroups(name, p.GroupAllowedUsers)),
-		onlyChats:   newList(name, false, p.AllowedChats),
-		roles:       newList(name, false, p.AllowedRoles),
-		admins:      newList(name, p.AllowUsernames, p.AdminFrom),
-		groupAdmins: newList(name, p.AllowUsernames, p.GroupAdminFrom),
+		env:         newList(form, p.AllowUsernames, p.AllowedUsers, all.AllowedUsers),
+		config:      newList(form, p.AllowUsernames, p.AllowFrom),
+		groupEnv:    newList(form, p.AllowUsernames, p.GroupAllowedUsers),
+		groupConfig: newList(form, p.AllowUsernames, p.GroupAllowFrom),
+		chats:       newList(form, false, p.GroupAllowedChats, groups(name, rules, p.GroupAllowedUsers)),
+		onlyChats:   newList(form, false, p.AllowedChats),
+		roles:       newList(form, false, p.AllowedRoles),
+		admins:      newList(form, p.AllowUsernames, p.AdminFrom),
+		groupAdmins: newList(form, p.AllowUsernames, p.GroupAdminFrom),
 	}
 	for _, l := range [...]list{c.env, c.config, c.groupEnv, c.groupConfig, c.chats, {ids: c.roles.ids}} {
 		c.anyList = c.anyList || !l.empty()

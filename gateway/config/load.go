@@ -35,13 +35,13 @@ func spec(kinds []platforms.Kind) tree.Spec {
 		// These are read elsewhere.
 		Foreign: []string{"HERALD_HOME", "HERALD_PROFILE", "HERALD_CONFIG", "HERALD_FAILPOINT", "HERALD_BENCH", "HERALD_TEST", "HERALD_YOLO_MODE"},
 		Names:   map[string][]string{"platform": platformNames(kinds)},
-		Bare:    "platforms", Loose: "extra", Inner: "gateway", Renamed: renamed(), Parts: parts(kinds),
+		Bare:    "platforms", Loose: "extra", Inner: "gateway", Renamed: renamed(kinds), Parts: parts(kinds),
 	}
 }
 
 // renamed are keys of older and of related configurations.
-func renamed() []tree.Renaming {
-	return []tree.Renaming{
+func renamed(kinds []platforms.Kind) []tree.Renaming {
+	list := []tree.Renaming{
 		{From: "language", To: "display.language"},
 		{From: "platform_toolsets", To: "tools.platform_toolsets"},
 		{From: "tool_loop_guardrails", To: "tools.tool_loop_guardrails"},
@@ -51,8 +51,6 @@ func renamed() []tree.Renaming {
 		{From: "agent.agent_cache"},
 		{From: "agent.gateway_turn_lease_timeout"},
 		{From: "compression.in_place"},
-		{From: "platforms.telegram.drop_pending_on_cold_boot"},
-		{From: "platforms.telegram.parse_mode"},
 		{From: "session_reset"},
 		{From: "reset_by_type"},
 		{From: "reset_by_platform"},
@@ -61,6 +59,12 @@ func renamed() []tree.Renaming {
 		{From: "gateway.delivery_ledger"},
 		{From: "streaming.transport"},
 	}
+	for _, k := range kinds {
+		for _, key := range k.About().Obsolete {
+			list = append(list, tree.Renaming{From: "platforms." + string(k.Name()) + "." + key})
+		}
+	}
+	return list
 }
 
 // keys are those of the settings.

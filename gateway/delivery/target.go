@@ -89,6 +89,8 @@ type Resolver struct {
 	Home func(platforms.Name) (Home, bool)
 	// Rooms are the places and people that an account is known to reach.
 	Rooms func(platforms.Account) []platforms.Room
+	// Rules say how the platforms write ids.
+	Rules platforms.Rulebook
 	// Open makes the direct chat with a person.
 	Open func(context.Context, platforms.Account, platforms.UserID) (platforms.Address, error)
 }
@@ -413,13 +415,6 @@ func unique(list []found) []found {
 	})
 }
 
-// colons are the beginnings of chat ids that hold a colon themselves, by platform.
-var colons = map[platforms.Name][]string{
-	"teams":  {"8:orgid:", "8:", "19:", "28:", "29:", "a:"},
-	"signal": {"group:"},
-	"matrix": {"!"},
-}
-
 // split tells the chat's id from the thread's. An id that is known wins; else the platform's own form decides, and
 // else the first colon.
 func (q query) split(place string) (platforms.ChatID, platforms.ThreadID) {
@@ -432,12 +427,9 @@ func (q query) split(place string) (platforms.ChatID, platforms.ThreadID) {
 		}
 	}
 	start := 0
-	for _, prefix := range colons[q.platform] {
+	for _, prefix := range q.Rules.Of(q.platform).IDPrefixes {
 		if strings.HasPrefix(place, prefix) {
 			start = len(prefix)
-			if prefix == "!" {
-				start = strings.IndexByte(place, ':') + 1
-			}
 			break
 		}
 	}

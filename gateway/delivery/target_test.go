@@ -10,6 +10,7 @@ import (
 
 	"herald/gateway/delivery"
 	"herald/platforms"
+	"herald/platforms/all"
 )
 
 func TestParseTarget(t *testing.T) {
@@ -65,6 +66,7 @@ func town() delivery.Resolver {
 	}
 	homes := map[platforms.Name]delivery.Home{"telegram": {Chat: "-100", Thread: "7", Name: "Home"}, "slack": {Account: "T2", Chat: "C2", Name: "Base"}, "signal": {Chat: "+492", Name: "Home"}}
 	return delivery.Resolver{
+		Rules:    platforms.RulesOf(all.Kinds()),
 		Accounts: func() []platforms.Account { return []platforms.Account{tg, one, two, sig, teams} },
 		Home:     func(p platforms.Name) (delivery.Home, bool) { h, ok := homes[p]; return h, ok },
 		Rooms:    func(a platforms.Account) []platforms.Room { return rooms[a] },

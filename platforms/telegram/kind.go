@@ -14,7 +14,8 @@ func (Kind) Name() platforms.Name { return Platform }
 
 // About implements platforms.Kind.
 func (Kind) About() platforms.About {
-	return platforms.About{Title: "Telegram", Block: "Telegram bots", Variables: "TELEGRAM"}
+	return platforms.About{Title: "Telegram", Block: "Telegram bots", Variables: "TELEGRAM",
+		Obsolete: []string{"drop_pending_on_cold_boot", "parse_mode"}}
 }
 
 // Settings implements platforms.Kind.

@@ -42,7 +42,9 @@ type Options struct {
 	// Describe tells what events from a place carry; see platforms.Describer. nil: nobody knows.
 	Describe func(ctx context.Context, at platforms.Address) (platforms.Room, error)
 	Places   cron.Places
-	Config   func() Config
+	// Rules are those of the platforms.
+	Rules  platforms.Rulebook
+	Config func() Config
 	// Zone is that of the jobs' clocks.
 	Zone func() *time.Location
 	// Printer speaks the language of a place.
@@ -163,7 +165,7 @@ func (w *Writer) surface(ctx context.Context, e Ended, target cron.Target) Draft
 	}
 	d.Place = w.place(ctx, target.Address, e.Task.Origin)
 	if flat && (target.Address.Thread != "" || d.Place.Address.Thread == "") { // not a thread that its id alone names
-		d.InChannel = cron.InChannelContinuable(target, e.Task.Origin, e.Task.Attach, cfg.Mirror)
+		d.InChannel = cron.InChannelContinuable(w.o.Rules, target, e.Task.Origin, e.Task.Attach, cfg.Mirror)
 	}
 	switch {
 	case d.InChannel:

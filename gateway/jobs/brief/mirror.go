@@ -35,7 +35,7 @@ func (w *Writer) mirror(tx sessions.Tx, row sessions.OutboxRow, b Brief, thread 
 		return nil, nil
 	}
 	text = "[Cron delivery: " + cron.Plain(b.Name, maxThreadName) + "]\n" + text
-	m := mirroring{tx: tx, b: b, place: w.known(tx, row, b), sent: row.Sent, thread: thread, opts: w.o.KeyOptions()}
+	m := mirroring{w: w, tx: tx, b: b, place: w.known(tx, row, b), sent: row.Sent, thread: thread, opts: w.o.KeyOptions()}
 	var how []string
 	add := func(kind string, id sessions.ID) error {
 		how = append(how, kind)
@@ -71,6 +71,7 @@ func (w *Writer) mirror(tx sessions.Tx, row sessions.OutboxRow, b Brief, thread 
 
 // mirroring is one brief on its way into conversations.
 type mirroring struct {
+	w      *Writer
 	tx     sessions.Tx
 	b      Brief
 	place  sessions.Origin // as events from there name it
@@ -86,10 +87,10 @@ func (m mirroring) conversations() (seeds []seed, live bool) {
 	user := m.user()
 	switch {
 	case m.b.InChannel && (cron.InChannelSeedAllowed(dm, user.ID) || !m.opts.GroupPerUser):
-		if !alwaysThreads(m.place) {
+		if !m.w.alwaysThreads(m.place) {
 			seeds = append(seeds, seed{inChannel, m.event("", user)})
 		}
-		return m.threaded(seeds, threadOf(m.place, m.sent)), false
+		return m.threaded(seeds, m.w.threadOf(m.place, m.sent)), false
 	case !m.b.Mirror:
 		return nil, false
 	case m.thread != "":
@@ -140,7 +141,7 @@ func (m mirroring) event(thread platforms.ThreadID, user platforms.User) platfor
 	switch {
 	case thread == "" && p.ChatType == platforms.Thread:
 		e.ChatType = platforms.Channel
-	case thread != "" && threadsAreChats(p):
+	case thread != "" && m.w.threadsAreRooms(p):
 		e.ChatType, e.ParentChat = platforms.Thread, p.Address.Chat
 	}
 	if e.ChatType != platforms.DM && (thread != "" && !m.perPersonInThreads() || !m.opts.GroupPerUser) {
@@ -181,7 +182,7 @@ func (w *Writer) known(tx sessions.Tx, row sessions.OutboxRow, b Brief) sessions
 	if b.InChannel {
 		at.Thread = ""
 	}
-	if p.ChatType != "" && (p.Scope != "" || !hasScopes(at.Platform)) {
+	if p.ChatType != "" && (p.Scope != "" || !w.rules(at.Platform).ScopedChats) {
 		return p
 	}
 	there, _ := tx.Sessions(sessions.SessionQuery{Platform: at.Platform, Account: at.Account, Chat: at.Chat, Limit: 1})

@@ -17,6 +17,7 @@ import (
 	"herald/cron"
 	"herald/gateway/delivery"
 	"herald/platforms"
+	"herald/platforms/all"
 	"herald/sessions"
 	"herald/sessions/sqlite"
 )
@@ -35,8 +36,10 @@ func newMirrors(t *testing.T) *mirrors {
 	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "herald.db")})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	rules := platforms.RulesOf(all.Kinds())
 	m := &mirrors{t: t, store: store, opts: sessions.DefaultKeyOptions()}
-	m.writer = New(Options{Store: store, Account: "default", Config: func() Config { return Config{} }, Zone: func() *time.Location { return time.UTC },
+	m.opts.Rules = rules
+	m.writer = New(Options{Rules: rules, Store: store, Account: "default", Config: func() Config { return Config{} }, Zone: func() *time.Location { return time.UTC },
 		KeyOptions: func() sessions.KeyOptions { return m.opts }, Redact: func(s string) string { return s }, Log: zerolog.Nop(), Now: func() time.Time { return noon }})
 	return m
 }
@@ -118,7 +121,8 @@ func TestMirror_Conversations(t *testing.T) {
 		o.Address.Thread = platforms.ThreadID(thread)
 		return o
 	}
-	both := sessions.KeyOptions{GroupPerUser: true, ThreadPerUser: true}
+	rules := platforms.RulesOf(all.Kinds())
+	both := sessions.KeyOptions{GroupPerUser: true, ThreadPerUser: true, Rules: rules}
 	for name, c := range map[string]struct {
 		b      Brief
 		to     platforms.Address
@@ -141,7 +145,7 @@ func TestMirror_Conversations(t *testing.T) {
 		"somebody of another account":                       {Brief{Mirror: true, Place: room, Origin: &sessions.Origin{Address: platforms.Address{Platform: "slack", Account: "other", Chat: "C1"}, User: "eve"}}, at("slack", "C1", ""), "", nil, []string{"slack:channel:T1:C1:bob", "slack:channel:T1:C1:cem"}},
 		"channel surface, direct":                           {Brief{Mirror: true, InChannel: true, Place: dm}, at("slack", "D1", ""), "", nil, []string{"slack:dm:T1:D1", "slack:dm:T1:D1:m9"}},
 		"channel surface, of somebody":                      {Brief{InChannel: true, Place: room, Origin: ofAnn}, at("slack", "C1", ""), "", nil, []string{"slack:channel:T1:C1:ann", "slack:channel:T1:C1:m9"}},
-		"channel surface, a room that is not split":         {Brief{InChannel: true, Place: room}, at("slack", "C1", ""), "", &sessions.KeyOptions{}, []string{"slack:channel:T1:C1", "slack:channel:T1:C1:m9"}},
+		"channel surface, a room that is not split":         {Brief{InChannel: true, Place: room}, at("slack", "C1", ""), "", &sessions.KeyOptions{Rules: rules}, []string{"slack:channel:T1:C1", "slack:channel:T1:C1:m9"}},
 		"channel surface, of nobody":                        {Brief{Mirror: true, InChannel: true, Place: room}, at("slack", "C1", ""), "", nil, []string{"slack:channel:T1:C1:bob", "slack:channel:T1:C1:cem"}},
 		"channel surface, of nobody, not mirrored":          {Brief{InChannel: true, Place: room}, at("slack", "C1", ""), "", nil, nil},
 		"channel surface, Discord":                          {Brief{InChannel: true, Place: sessions.Origin{Address: at("discord", "5", ""), ChatType: platforms.Channel}, Origin: &sessions.Origin{Address: at("discord", "5", ""), User: "1"}}, at("discord", "5", ""), "", nil, []string{"discord:channel:5:1", "discord:thread:5:m9"}},

@@ -37,7 +37,7 @@ func (w *Writer) place(ctx context.Context, at platforms.Address, origin *sessio
 			p.User, p.UserAlt, p.UserName = cmp.Or(origin.User, p.User), origin.UserAlt, origin.UserName
 		}
 	}
-	if p.ChatType == "" && cron.IsDM(origin, p.Address) {
+	if p.ChatType == "" && cron.IsDM(w.o.Rules, origin, p.Address) {
 		p.ChatType = platforms.DM
 	}
 	return p
@@ -52,7 +52,7 @@ func topicName(id cron.JobID, at platforms.Address) string {
 
 // topic returns the topic that a job has in a chat; empty for none yet.
 func (w *Writer) topic(ctx context.Context, id cron.JobID, at platforms.Address) (thread platforms.ThreadID) {
-	if !hasTopics(at.Platform) || at.Thread != "" {
+	if !w.rules(at.Platform).Topics || at.Thread != "" {
 		return ""
 	}
 	err := w.o.Store.View(ctx, func(v sessions.View) error {
@@ -71,7 +71,7 @@ func (w *Writer) topic(ctx context.Context, id cron.JobID, at platforms.Address)
 // keepTopic notes the topic that a brief has gone to, and forgets the topics of jobs that are gone.
 func (w *Writer) keepTopic(tx sessions.Tx, row sessions.OutboxRow, b Brief, thread platforms.ThreadID) error {
 	at := row.Message.Address
-	if !hasTopics(at.Platform) || row.Message.Thread == "" || thread == "" {
+	if !w.rules(at.Platform).Topics || row.Message.Thread == "" || thread == "" {
 		return nil
 	}
 	all, err := tx.Values(spaceTopic)

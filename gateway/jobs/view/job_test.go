@@ -259,6 +259,8 @@ func TestViewer_Incidents(t *testing.T) {
 // homeless is a place without home channels, but for those of the map.
 type homeless map[platforms.Name]platforms.Address
 
+func (h homeless) Rules(platforms.Name) platforms.Rules { return platforms.Rules{} }
+
 func (h homeless) Platforms() []platforms.Name { return []platforms.Name{"telegram"} }
 func (h homeless) Home(_ context.Context, name platforms.Name) (platforms.Address, bool, error) {
 	at, ok := h[name]
