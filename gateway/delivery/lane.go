@@ -219,6 +219,11 @@ func (l *lane) settle(row *sessions.OutboxRow, receipt platforms.Receipt, se *pl
 	if se == nil {
 		w.observe(row, "sent", took)
 		row.Sent = receipt.Message
+		if beside(row, receipt) {
+			row.State, row.Error = sessions.OutSent, ""
+			l.receive(row)
+			return
+		}
 		l.finish(row, sessions.OutSent, "", receipt)
 		if row.Kind == sessions.OutPreview && row.Sent != "" {
 			w.setPreview(row.Turn, &preview{row: row.ID, message: row.Sent, at: row.Created})

@@ -211,7 +211,7 @@ func (v *Live) show() {
 	v.after(receipt, se)
 }
 
-// journal writes down what came of a preview's first send.
+// journal writes down what came of a preview's first send, beside the path: the row that completes the preview is written after it.
 func (v *Live) journal(row *sessions.OutboxRow, receipt platforms.Receipt, se *platforms.SendError) {
 	w := v.w
 	switch {
@@ -222,10 +222,11 @@ func (v *Live) journal(row *sessions.OutboxRow, receipt platforms.Receipt, se *p
 	default:
 		row.State, row.Error = sessions.OutFailed, se.Error()
 	}
-	err := w.opt.Store.Update(w.ctx, sessions.EdgePreview, func(tx sessions.Tx) error { return tx.SetOutbox(*row) })
-	if err != nil && !errors.Is(err, sessions.ErrClosed) {
-		w.opt.Log.Error().Err(err).Int64("outbox", int64(row.ID)).Msg("a preview can't be written down")
-	}
+	w.opt.Store.Later(sessions.EdgePreview, func(tx sessions.Tx) error { return tx.SetOutbox(*row) }, func(err error) {
+		if err != nil && !errors.Is(err, sessions.ErrClosed) {
+			w.opt.Log.Error().Err(err).Int64("outbox", int64(row.ID)).Msg("a preview can't be written down")
+		}
+	})
 	if se == nil && receipt.Message != "" {
 		w.setPreview(v.opt.Turn, &preview{row: row.ID, message: receipt.Message, at: w.opt.Now()})
 	}

@@ -48,6 +48,53 @@ func (l *lane) commitIn(row *sessions.OutboxRow, thread platforms.ThreadID, more
 	}
 }
 
+// beside tells whether nobody waits for the receipt of a row that was sent: no brief, whose delivery begins something, no
+// prompt, whose message is looked up, and nothing that has to be said about it.
+func beside(row *sessions.OutboxRow, receipt platforms.Receipt) bool {
+	switch row.Kind {
+	case sessions.OutFinal, sessions.OutSend, sessions.OutControl, sessions.OutNotice:
+		return len(receipt.Notes) == 0 && receipt.Thread == "" && row.Message.Thread == ""
+	}
+	return false
+}
+
+// receive writes down that a row was sent, beside the path: the lane goes on, and the receipt shares a commit with what
+// comes next. A crash before that leaves the row as being sent, so that the next process treats its outcome as unknown.
+func (l *lane) receive(row *sessions.OutboxRow) {
+	w := l.w
+	w.mu.Lock()
+	w.receipts[row.ID] = struct{}{}
+	w.mu.Unlock()
+	keep := func(tx sessions.Tx) error { return w.revive(tx, row.Message.Address) }
+	w.opt.Store.Later(sessions.EdgeReceipt, func(tx sessions.Tx) error {
+		if err := tx.SetOutbox(*row); err != nil {
+			return err
+		}
+		return keep(tx)
+	}, func(err error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if err == nil || w.closed || errors.Is(err, sessions.ErrClosed) {
+			w.receivedLocked(row.ID)
+			return
+		}
+		w.wg.Add(1)
+		go func() {
+			defer w.wg.Done()
+			l.commit(row, keep)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.receivedLocked(row.ID)
+		}()
+	})
+}
+
+// receivedLocked forgets a receipt that is written down. w.mu is held.
+func (w *Worker) receivedLocked(id sessions.OutboxID) {
+	delete(w.receipts, id)
+	w.movedLocked()
+}
+
 // settled lets Options.Settled act on a brief that has ended. Its error costs only what it wrote; what it returns is the
 // store's trouble.
 func (w *Worker) settled(tx sessions.Tx, row sessions.OutboxRow, thread platforms.ThreadID) (follow []*sessions.OutboxRow, err error) {

@@ -92,7 +92,8 @@ type Worker struct {
 	gates    map[string]time.Time // by address, or by account for account-wide ones
 	dead     map[string]string    // chats that refused us for good, with the reason
 	previews map[sessions.TurnID]*preview
-	moved    chan struct{} // closed at the next step of a lane; nil while nobody waits for one
+	receipts map[sessions.OutboxID]struct{} // of rows that were sent, on their way into the store
+	moved    chan struct{}                  // closed at the next step of a lane; nil while nobody waits for one
 	closed   bool
 }
 
@@ -118,7 +119,7 @@ func New(opt Options) *Worker {
 	return &Worker{
 		opt: opt, ctx: ctx, stop: stop,
 		lanes: map[string]*lane{}, gates: map[string]time.Time{}, dead: map[string]string{},
-		previews: map[sessions.TurnID]*preview{},
+		previews: map[sessions.TurnID]*preview{}, receipts: map[sessions.OutboxID]struct{}{},
 	}
 }
 
@@ -323,7 +324,7 @@ func (w *Worker) Depth() int {
 	return n
 }
 
-// Idle reports whether no row waits or is being sent.
+// Idle reports whether no row waits or is being sent, and all receipts are in the store.
 func (w *Worker) Idle() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -332,10 +333,10 @@ func (w *Worker) Idle() bool {
 			return false
 		}
 	}
-	return true
+	return len(w.receipts) == 0
 }
 
-// Drain waits until no row waits that could be sent now, or ctx ends. Rows behind a gate or a backoff do
+// Drain waits until no row waits that could be sent now and all receipts are in the store, or ctx ends. Rows behind a gate or a backoff do
 // not count: they are committed and go on after a restart.
 func (w *Worker) Drain(ctx context.Context) error {
 	return w.await(ctx, func() bool {
@@ -345,7 +346,7 @@ func (w *Worker) Drain(ctx context.Context) error {
 				return false
 			}
 		}
-		return true
+		return len(w.receipts) == 0
 	})
 }
 
@@ -355,6 +356,11 @@ func (w *Worker) Await(ctx context.Context, rows ...sessions.OutboxID) error {
 	return w.await(ctx, func() bool {
 		if w.closed {
 			return true
+		}
+		for _, id := range rows {
+			if _, on := w.receipts[id]; on {
+				return false
+			}
 		}
 		for _, l := range w.lanes {
 			if l.sending != nil && slices.Contains(rows, l.sending.ID) {
