@@ -105,7 +105,7 @@ type TextTraits struct {
 	Number bool
 }
 
-// Tier is how chatty a platform's defaults are (spec 1.11).
+// Tier is how chatty a platform's defaults are.
 type Tier string
 
 // The tiers.

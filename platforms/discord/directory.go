@@ -132,7 +132,7 @@ func (a *Adapter) membersOf(ctx context.Context, g guild, seen map[string]bool) 
 	}
 }
 
-// Open returns the direct chat with a person, and makes it where there is none.
+// Open returns the direct chat with a person, and creates it if necessary.
 func (a *Adapter) Open(ctx context.Context, user platforms.UserID) (platforms.Address, error) {
 	if snowflake(string(user)) == 0 {
 		return platforms.Address{}, &platforms.SendError{Kind: platforms.NotFound, Err: errNoUser}

@@ -238,7 +238,7 @@ func (a *Adapter) onReaction(ctx context.Context, l *link, f frame) error {
 }
 
 // moved gives an event the address that our message was meant for: an answer whose thread could not be opened
-// stands in the channel and still belongs to the thread's conversation.
+// is in the channel and still belongs to the thread's conversation.
 func (a *Adapter) moved(e platforms.Event, at platforms.Address) platforms.Event {
 	e.Address = at
 	if at.Thread != "" {
@@ -255,7 +255,7 @@ func checkIDs(id, channel, guild string) error {
 	return nil
 }
 
-// decodeError is that a payload could not be read: it would fail for ever.
+// decodeError says that a payload could not be read, and never will be.
 type decodeError struct{ err error }
 
 func (e *decodeError) Error() string { return fmt.Sprintf("undecodable: %v", e.err) }

@@ -1,6 +1,6 @@
 // Package discord carries one Discord bot: the gateway WebSocket in, REST v10 out.
 //
-// It promises that the gateway is told of an event only after the core has committed it: the sequence number
+// It promises that an event is confirmed to the gateway only after the core has committed it: the sequence number
 // of heartbeats and resumes is that of the last event for which Sink.Accept returned nil (or that makes no
 // event), so that a lost connection and a restart replay everything else. The session is kept in
 // Options.Memory for that. Who was disconnected for longer than Discord keeps a session can have missed

@@ -18,7 +18,7 @@ import (
 // contentHosts are where Discord hands out files.
 var contentHosts = []string{"cdn.discordapp.com", "media.discordapp.net"}
 
-// Fetch copies the file that a.Ref names to w, at most limit bytes. A link that has expired is asked for anew. Files
+// Fetch copies the file that a.Ref names to w, at most limit bytes. A link that has expired is asked for again. Files
 // come only from Discord's content network, or from the host of an own API server.
 func (a *Adapter) Fetch(ctx context.Context, at platforms.Attachment, limit int64, w io.Writer) error {
 	var ref fileRef

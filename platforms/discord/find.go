@@ -20,7 +20,7 @@ const clockSkew = time.Minute
 
 var errUndecided = errors.New("the channel's newest messages do not tell whether it arrived")
 
-// Find looks for a message whose outcome is unknown: first among what the gateway told of our own messages, which
+// Find looks for a message whose outcome is unknown: first among the gateway's events about our own messages, which
 // carry the nonce, then among the newest messages of the place, for one of ours with the same text and files since
 // the first attempt. found is false only when everything since that attempt was seen.
 func (a *Adapter) Find(ctx context.Context, out platforms.Outgoing) (platforms.MessageID, bool, error) {

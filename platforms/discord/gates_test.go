@@ -9,7 +9,7 @@ import (
 	"herald/platforms/platformtest/discordtest"
 )
 
-// The gates of spec gateway 2.4, in their precedence, on what the gateway tells.
+// The rules of where the bot answers, in their order of precedence, on real events of the gateway.
 func TestAdapter_WhereItAnswers(t *testing.T) {
 	yes, no := true, false
 	mention := func(w *world) discordtest.Post {

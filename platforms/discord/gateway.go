@@ -53,7 +53,7 @@ type link struct {
 	failures int       // in a row
 	identify time.Time // when a session was last begun
 	missed   *catchUp  // nil unless switched on
-	replay   bool      // what comes was sent while there was no connection
+	replay   bool      // the events that come now were sent while there was no connection
 }
 
 // receive keeps a connection until ctx ends (nil) or Discord refuses the bot (*platforms.StartError).
@@ -214,7 +214,7 @@ func withVersion(raw string) (string, error) {
 	return u.String(), nil
 }
 
-// intents returns what the gateway shall tell of.
+// intents returns which events the gateway is asked for.
 func (a *Adapter) intents() discordgo.Intent {
 	i := discordgo.IntentGuilds | discordgo.IntentGuildMessages | discordgo.IntentGuildMessageReactions |
 		discordgo.IntentDirectMessages | discordgo.IntentDirectMessageReactions | discordgo.IntentMessageContent

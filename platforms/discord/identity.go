@@ -27,7 +27,7 @@ type session struct {
 	App  string `json:"app,omitempty"`
 }
 
-// sessionKey is where the session stands in the Memory.
+// sessionKey is the session's key in the Memory.
 const sessionKey = "gateway/session"
 
 // self holds the identity and the session. The gateway's loop writes them.

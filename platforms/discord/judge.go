@@ -28,7 +28,7 @@ func (a *Adapter) answersIn(p place) bool {
 	return !a.s.ignored.holds(p) && (len(a.s.allowed) == 0 || a.s.allowed.holds(p))
 }
 
-// judge applies the rules of where the bot answers, in their precedence (spec gateway 2.4). Who may talk is not
+// judge applies the rules of where the bot answers, in their order of precedence. Who may talk is not
 // decided here.
 func (a *Adapter) judge(ctx context.Context, m *message, p place) (verdict, error) {
 	me := a.me()

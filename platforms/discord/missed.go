@@ -207,7 +207,7 @@ func (c *catchUp) since(ctx context.Context, id, after string) ([]message, error
 	return all, nil
 }
 
-// one hands a missed message on, unless it is none for us or was tried too often.
+// one hands a missed message on, unless it is not for us or was tried too often.
 func (c *catchUp) one(ctx context.Context, m *message) (bool, error) {
 	a := c.a
 	if m.Author == nil || m.Author.ID == a.me().id {

@@ -117,7 +117,7 @@ type Options struct {
 	NoCommands bool
 	// CommandSync is how SetCommands works. Empty is SyncSafe.
 	CommandSync SyncPolicy
-	// CommandRecreate lets SyncSafe delete and create anew a command that Discord will not change.
+	// CommandRecreate lets SyncSafe delete and create again a command that Discord will not change.
 	CommandRecreate bool
 
 	// Missed fetches what was written while the bot was away for too long to be told by Discord.
@@ -317,7 +317,7 @@ func AccountOf(token string) platforms.Account {
 // bareToken takes off what people copy along.
 func bareToken(token string) string { return strings.TrimPrefix(strings.TrimSpace(token), "Bot ") }
 
-// botOf returns the bot's user id, which is the first part of a token in base64; "" when it is none.
+// botOf returns the bot's user id, which is the first part of a token in base64; "" when it is not one.
 func botOf(token string) string {
 	first, _, _ := strings.Cut(token, ".")
 	id, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(first, "="))
@@ -330,7 +330,7 @@ func botOf(token string) string {
 	return string(id)
 }
 
-// snowflake parses an id; 0 when it is none.
+// snowflake parses an id; 0 when it is not one.
 func snowflake(id string) uint64 {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil || len(id) > 20 {

@@ -13,7 +13,7 @@ import (
 const openLimit = 30 * time.Second
 
 // OpenThread opens the thread of a message of ours in a text channel, whose id becomes the thread's; a post in a forum is one
-// already. In direct chats and inside of threads there is none, and where Discord refuses it the message stays as it is.
+// already. Direct chats and threads have none, and where Discord refuses it the message stays as it is.
 func (a *Adapter) OpenThread(ctx context.Context, out platforms.Outgoing, id platforms.MessageID) platforms.ThreadID {
 	chat := string(out.Address.Chat)
 	if out.Thread == "" || out.Address.Thread != "" || snowflake(string(id)) == 0 {

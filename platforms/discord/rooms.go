@@ -64,7 +64,7 @@ type server struct {
 	botRole map[string]bool // the roles that stand for the bot itself
 }
 
-// rooms remembers the channels, threads and guilds that the gateway told of.
+// rooms remembers the channels, threads and guilds that the gateway has described.
 type rooms struct {
 	mu      sync.Mutex
 	places  map[string]place
@@ -134,7 +134,7 @@ func (r *rooms) guildIDs() (ids []string, known bool) {
 	return ids, r.member != nil
 }
 
-// learn takes in what the gateway tells of a guild.
+// learn notes what the gateway says about a guild.
 func (r *rooms) learn(g *guild, bot string) server {
 	for _, list := range [][]channel{g.Channels, g.Threads} {
 		for _, c := range list {

@@ -158,14 +158,14 @@ func (o *outbound) nonce() string {
 	return nonceOf(o.out.Nonce + "#" + string(rune('0'+o.parts%10)))
 }
 
-// reference quotes the message to answer, where it stands in the same channel.
+// reference quotes the message to answer, where it is in the same channel.
 func (o *outbound) reference() *discordgo.MessageReference {
 	id := string(o.out.ReplyTo)
 	switch {
 	case o.to.onto != "":
 		id = o.to.onto
 	case id != "" && id == string(o.out.Address.Thread) && !o.a.inForum(o.out.Address):
-		return nil // the thread hangs on that message, which stands in the channel
+		return nil // the thread belongs to that message, which is in the channel
 	}
 	if snowflake(id) == 0 {
 		return nil // none, or one that never was Discord's

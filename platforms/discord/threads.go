@@ -27,7 +27,7 @@ const (
 type threads struct {
 	a      *Adapter
 	active *platforms.Marks // threads where no mention is needed
-	inline *platforms.Marks // threads that could not be opened: their answers stand in the channel
+	inline *platforms.Marks // threads that could not be opened: their answers go to the channel
 
 	mu       sync.Mutex                         // guards the tries of expectations
 	expected *wire.Recent[string, *expectation] // by the thread's id, which is the message's
@@ -113,7 +113,7 @@ func (t *threads) where(ctx context.Context, at platforms.Address) (target, erro
 	return target{channel: thread}, nil
 }
 
-// there is where for what is not worth opening a thread: the channel stands in until it is open.
+// there is where for what is not worth opening a thread: it uses the channel until the thread is open.
 func (t *threads) there(ctx context.Context, at platforms.Address) string {
 	thread := string(at.Thread)
 	if thread == "" || t.waiting(thread) != nil {
@@ -176,7 +176,7 @@ func (t *threads) open(ctx context.Context, thread string, e *expectation) (targ
 	return target{channel: thread}, nil
 }
 
-// fallBack decides that the answers of a thread stand in the channel.
+// fallBack decides that the answers of a thread go to the channel.
 func (t *threads) fallBack(ctx context.Context, thread string, e *expectation, why string) (target, error) {
 	if err := t.inline.Add(ctx, thread); err != nil {
 		return target{}, &platforms.SendError{Kind: platforms.Transient, Err: err}

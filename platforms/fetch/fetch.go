@@ -111,7 +111,7 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// CheckAllow reports why an entry can't stand in Options.Allow.
+// CheckAllow reports why an entry is not allowed in Options.Allow.
 func CheckAllow(entry string) error {
 	_, err := placesOf(entry)
 	return err

@@ -13,7 +13,7 @@ const (
 	mono
 )
 
-// nest is the inline markup around a span, outermost first; zero ends it. A mark stands in it once.
+// nest is the inline markup around a span, outermost first; zero ends it. It holds a mark once.
 type nest [5]mark
 
 func (n nest) has(m mark) bool {

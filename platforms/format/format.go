@@ -80,7 +80,7 @@ func Preview(markdown string, t platforms.TextTraits) platforms.Text {
 }
 
 // PlainText returns what a message says, without any markup, for notices and previews. The address of a link
-// stands in parentheses behind it.
+// follows in parentheses.
 func PlainText(markdown string) string {
 	source := tidy(markdown)
 	if source == "" || simple(source) {

@@ -36,7 +36,7 @@ type Adapter struct {
 	me       string    // our UUID, once it is known
 	contacts time.Time // when they were last read
 	other    bool      // it was told that the daemon serves another account
-	cut      func()    // ends the stream, nil while there is none
+	cut      func()    // ends the stream; nil without one
 }
 
 var (

@@ -147,7 +147,7 @@ func (a *Adapter) event(ctx context.Context, s said) (*platforms.Event, string) 
 			return nil, reason
 		}
 	case s.sync && !s.toSelf:
-		return nil, dropOwn // what the person writes to others is none of our business
+		return nil, dropOwn // what the person writes to others is not for us
 	}
 	if s.sync && a.echo.is(ctx, string(e.Address.Chat), s.at, s.data.Message) {
 		return nil, dropEcho

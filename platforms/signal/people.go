@@ -19,7 +19,7 @@ const (
 type person struct {
 	number, uuid, name string
 	// chat is the id under which our direct chat with them began: it does not change when the number becomes known
-	// later, or the conversation would begin anew.
+	// later, or a new conversation would begin.
 	chat platforms.ChatID
 }
 

@@ -73,7 +73,7 @@ func (a *Adapter) suggest(ctx context.Context, channel, thread string) {
 	}
 }
 
-// title names an assistant thread after its first message. A thread that is none refuses, which is fine.
+// title names an assistant thread after its first message. Slack refuses it for any other thread, which is fine.
 func (a *Adapter) title(ctx context.Context, at platforms.Address, text string) {
 	if a.off.titles.Load() {
 		return

@@ -75,7 +75,7 @@ func attached(at wireAttachment, names resolver) string {
 		return head + ":\n" + quote(firstOf(text, clearText(at.Fallback)))
 	}
 	if at.FromURL != "" {
-		return "" // a preview of a link that stands in the text
+		return "" // a preview of a link that is in the text
 	}
 	lines := []string{mrkdwn(at.Pretext, names), mrkdwn(at.Title, names), text}
 	for _, f := range at.Fields {
@@ -99,7 +99,7 @@ type fileRef struct {
 	URL string `json:"url,omitempty"`
 }
 
-// readFile makes an attachment of a file, or a line that says why there is none.
+// readFile returns a file as an attachment, or a line that says why it can't.
 func readFile(f wireFile) (platforms.Attachment, string) {
 	name := platforms.SafeName(firstOf(f.Name, f.Title, f.ID))
 	switch {

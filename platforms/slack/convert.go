@@ -67,7 +67,7 @@ func (a *Adapter) readEvent(ctx context.Context, d delivery, t *taken) (*platfor
 	return nil, "service"
 }
 
-// takenSubtypes are the messages that somebody wrote; all others tell of something that happened in a channel.
+// takenSubtypes are the messages that somebody wrote; all others report something that happened in a channel.
 var takenSubtypes = map[string]bool{"": true, "file_share": true, "me_message": true, "thread_broadcast": true, "bot_message": true, "document_mention": true}
 
 func (a *Adapter) readMessage(ctx context.Context, e innerEvent, t *taken) (*platforms.Event, string) {

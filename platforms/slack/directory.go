@@ -80,7 +80,7 @@ func (a *Adapter) people(ctx context.Context) ([]platforms.Room, error) {
 	}
 }
 
-// Open returns the direct chat with a person and makes it when there is none.
+// Open returns the direct chat with a person and creates it if necessary.
 func (a *Adapter) Open(ctx context.Context, user platforms.UserID) (platforms.Address, error) {
 	if id, ok := a.dms.Get(user); ok {
 		return a.address(id, ""), nil

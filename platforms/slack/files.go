@@ -110,7 +110,7 @@ func (o *outbound) uploadOnce(ctx context.Context, f wire.File) (string, error) 
 	return target.FileID, nil
 }
 
-// invisible says that nothing can be seen of a call whatever came of it.
+// invisible marks a failed call as not sent: nothing of it can be seen, whether it arrived or not.
 func invisible(err error) error {
 	e := *platforms.AsSendError(err)
 	e.Certainty = platforms.NotSent

@@ -23,7 +23,7 @@ func offline(t testing.TB, change func(*Options)) *Adapter {
 	return a
 }
 
-// TestJudge is the table of spec 2.1, in its precedence.
+// TestJudge is the table of the rules of where the bot answers, in their order of precedence.
 func TestJudge(t *testing.T) {
 	no, yes := false, true
 	bots := func(v string) func() string { return func() string { return v } }

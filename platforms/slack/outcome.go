@@ -133,7 +133,7 @@ func explain(r api.SlackErrorResponse) error {
 	return e
 }
 
-// code returns Slack's error code, "" when err is none of its refusals.
+// code returns Slack's error code, "" when err is not a refusal of Slack.
 func code(err error) string {
 	var r *refusal
 	if errors.As(err, &r) {

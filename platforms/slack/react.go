@@ -8,7 +8,7 @@ import (
 	"herald/platforms"
 )
 
-// seenName is the emoji that comes first on a message: before it there is none of ours to be looked for.
+// seenName is the emoji that we put on a message first: before it there is no reaction of ours to look for.
 const seenName = "eyes"
 
 // React puts emoji on a message in place of our earlier one, or takes it off when emoji is "". It returns Unsupported

@@ -107,7 +107,7 @@ func (o *outbound) firstIsBroadcast(ctx context.Context) bool {
 	return err != nil || !has
 }
 
-// growStream edits a message that is a stream. done is false when chat.update has to do it: the message is none, or
+// growStream edits a message that is a stream. done is false when chat.update has to do it: the message is not one, or
 // its text is no longer what was streamed and the stream has been ended for it.
 func (o *outbound) growStream(ctx context.Context) (done bool, err error) {
 	a, ts := o.a, string(o.out.Edit)

@@ -160,7 +160,7 @@ type interaction struct {
 	} `json:"actions"`
 }
 
-// when reads a ts, "1700000000.000100", as a time; zero when it is none.
+// when reads a ts, "1700000000.000100", as a time; the zero time when it is not one.
 func when(ts string) time.Time {
 	secs, micros, _ := strings.Cut(ts, ".")
 	s, err := strconv.ParseInt(secs, 10, 64)

@@ -101,7 +101,7 @@ const (
 	maxReactions   = 20
 )
 
-// decode reads an activity. An error means that the body is none.
+// decode reads an activity. An error means that the body is not an activity.
 func decode(body []byte) (activity, error) {
 	var a activity
 	if err := json.Unmarshal(body, &a); err != nil {
@@ -116,7 +116,7 @@ func decode(body []byte) (activity, error) {
 	return a, nil
 }
 
-// data returns the Teams part; the zero value when there is none.
+// data returns the Teams part; the zero value without one.
 func (a *activity) data() channelData {
 	var d channelData
 	_ = json.Unmarshal(a.ChannelData, &d)

@@ -76,7 +76,7 @@ func cardOf(text string, rows [][]platforms.Button) *outAttachment {
 
 const fence = "```"
 
-// textOnCard returns a text as elements. A TextBlock knows emphasis, lists and links; code in fences stands in elements of
+// textOnCard returns a text as elements. A TextBlock knows emphasis, lists and links; fenced code goes into elements of
 // its own, because a TextBlock would show the fences and read the code as Markdown.
 func textOnCard(text string) []element {
 	var out []element

@@ -198,7 +198,7 @@ func (c *consents) sweep(ctx context.Context) error {
 	}
 	entries, err := os.ReadDir(c.s.MediaDir)
 	if err != nil {
-		return nil // there is none yet
+		return nil // it does not exist yet
 	}
 	for _, e := range entries {
 		info, err := e.Info()

@@ -138,7 +138,7 @@ func lostNote(n int) string {
 	return "[" + strconv.Itoa(n) + " files came with this message; Teams hands out files of groups and channels only through Microsoft Graph, which is not set up]"
 }
 
-// edited reads a new version of a message. Taking a deletion back is none.
+// edited reads a new version of a message. Undoing a deletion is not an edit.
 func (a *Adapter) edited(ctx context.Context, act *activity, e *platforms.Event) (drop string, err error) {
 	if event := act.data().EventType; event != "" && event != "editMessage" {
 		return dropService, nil

@@ -42,7 +42,7 @@ func (r ref) String() string {
 var referenceTag = regexp.MustCompile(`(?i)<attachment[^>]*\bid="([A-Za-z0-9-]{1,100})"`)
 
 // attachmentsOf lists the files of a message. Mirrors of the text and cards are none. lost is how many files there are that
-// can't be had.
+// can't be fetched.
 func (a *Adapter) attachmentsOf(act *activity) (list []platforms.Attachment, lost int) {
 	pictures := 0
 	for _, at := range act.Attachments {

@@ -30,7 +30,7 @@ const (
 )
 
 var (
-	// errKeysAway says that the signing keys can't be had now.
+	// errKeysAway says that the signing keys can't be fetched now.
 	errKeysAway = errors.New("the Bot Framework's signing keys can't be fetched")
 	// errUnknownKey says that the key server does not know the key.
 	errUnknownKey = errors.New("the token is signed by an unknown key")

@@ -116,7 +116,7 @@ func (t *tokens) drop(token string) {
 	}
 }
 
-// secret returns the token for Secrets, empty when there is none.
+// secret returns the token for Secrets, empty without one.
 func (t *tokens) secret() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

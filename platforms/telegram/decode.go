@@ -7,7 +7,7 @@ import (
 	"github.com/go-telegram/bot/models"
 )
 
-// skippedUpdate is an update that could not be read. It is passed over: it would fail for ever, and hold
+// skippedUpdate is an update that could not be read. It is passed over: it would fail again and again, and hold
 // up everything behind it.
 type skippedUpdate struct {
 	id  int64

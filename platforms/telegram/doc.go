@@ -1,6 +1,6 @@
 // Package telegram carries one Telegram bot: long polling or webhook in, the Bot API out.
 //
-// It promises that Telegram is told of an update only after the core has committed it: the offset of
+// It promises that an update is confirmed to Telegram only after the core has committed it: the offset of
 // getUpdates moves, and a webhook call is answered with 200, after Sink.Accept returned nil. Pending
 // updates are never thrown away. A send reports what is known of its outcome, never more: what may have
 // reached Telegram is Unknown, what certainly did not is NotSent. The token, which the Bot API carries in

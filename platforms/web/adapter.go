@@ -56,7 +56,7 @@ var (
 
 // New makes the browser chat and its media folder. Errors: a *platforms.StartError that names the setting
 // and its value, among them a listener that others can reach without a password or a token (P13).
-// Close gives back what it holds.
+// Close releases what it holds.
 func New(o Options) (*Adapter, error) {
 	o, err := o.withDefaults()
 	if err != nil {

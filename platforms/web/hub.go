@@ -90,7 +90,7 @@ func (h *hub) drop(el *list.Element) {
 }
 
 // since returns the changes after number n, oldest first, and a channel that is closed at the next one.
-// ok is false when some of them are gone: the tab must load anew, and goes on from now.
+// ok is false when some of them are gone: the tab must load again, and goes on from now.
 func (h *hub) since(n int64) (changes []*change, now int64, wake <-chan struct{}, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

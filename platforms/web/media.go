@@ -161,7 +161,7 @@ func (m *media) sync() error {
 	return d.Sync()
 }
 
-// open returns a stored file. fs.ErrNotExist: there is none of that id.
+// open returns a stored file. fs.ErrNotExist: no file has that id.
 func (m *media) open(id string) (*os.File, fs.FileInfo, error) {
 	info, err := m.stat(id)
 	if err != nil {

@@ -73,7 +73,7 @@ var types = map[string]string{
 	".webmanifest": "application/manifest+json",
 }
 
-// serveStatic answers with one static file. Its address names its content, so it may be kept for ever.
+// serveStatic answers with one static file. Its address names its content, so browsers may keep it without asking again.
 func (p *page) serveStatic(w http.ResponseWriter, r *http.Request) {
 	b, ok := p.files[r.PathValue("file")]
 	if !ok || r.PathValue("hash") != p.hash {

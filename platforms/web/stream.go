@@ -19,7 +19,7 @@ const (
 
 // events streams the changes to one tab, from the cursor that it names in Last-Event-ID (a browser that
 // connects again) or in ?after= (its first time). A cursor that can't be resumed gets a "reset": the tab
-// must load anew.
+// must load again.
 func (a *Adapter) events(w http.ResponseWriter, r *http.Request) {
 	run, _, leave, ok := a.enter()
 	if !ok {

@@ -160,7 +160,7 @@ func (p *Page) within(what string, steps ...chromedp.Action[chromedp.Void]) {
 // Go shows another address.
 func (p *Page) Go(url string) { p.t.Helper(); p.within("open "+url, chromedp.Navigate(url)) }
 
-// Reload loads the page anew.
+// Reload loads the page again.
 func (p *Page) Reload() { p.t.Helper(); p.within("reload", chromedp.Reload()) }
 
 // Close closes the tab.
