@@ -38,7 +38,7 @@ var settingTypes = []string{
 	"herald/gateway/access.PlatformPolicy", "herald/gateway/access.LoopLimits", "herald/gateway/router.Options",
 	"herald/gateway/delivery.Options", "herald/platforms/telegram.Options", "herald/platforms/discord.Options", "herald/platforms/slack.Options", "herald/platforms/teams.Options", "herald/platforms/web.Options", "herald/sessions/sqlite.Retention",
 	"herald/platforms/signal.Options", "herald/platforms/fetch.Options", "herald/tools/checkpoint.Options",
-	"herald/tools.Options", "herald/tools.ResultOptions", "herald/tools/sandbox.LocalOptions", "herald/tools/sandbox.DockerOptions", "herald/tools/sandbox.SSHOptions", "herald/tools/terminal.Deps",
+	"herald/tools.Options", "herald/tools.ResultOptions", "herald/tools/sandbox/local.Options", "herald/tools/sandbox/docker.Options", "herald/tools/sandbox/ssh.Options", "herald/tools/terminal.Deps",
 	"herald/tools/files.Deps", "herald/tools/memory.Options",
 }
 

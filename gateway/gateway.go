@@ -49,7 +49,7 @@ type Options struct {
 	Redactor *redact.Redactor
 	// SetLevel changes the least level of the log while it runs; nil: the level stays.
 	SetLevel func(level string)
-	// Supervisor is the command that keeps background processes (sandbox.SelfSupervisor); empty: there is no background.
+	// Supervisor is the command that keeps background processes (local.SelfSupervisor); empty: there is no background.
 	Supervisor []string
 	// Adapters, when set, adds platforms that the configuration does not name (tests).
 	Adapters func(sink platforms.Sink) []platforms.Adapter

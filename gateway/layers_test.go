@@ -106,3 +106,53 @@ func TestLayers_ImportsPointDown(t *testing.T) {
 	}
 	require.Greater(t, packages, 20)
 }
+
+// sandboxLayers is the order inside of tools/sandbox: what each package may import of it. Rooms let their sub-packages
+// import each other, so this is checked apart.
+var sandboxLayers = map[string][]string{
+	"":            {},
+	"attempt":     {},
+	"proc":        {},
+	"scratch":     {},
+	"shell":       {""},
+	"output":      {""},
+	"mounts":      {""},
+	"execution":   {"", "output"},
+	"local":       {"", "shell", "output", "execution", "proc", "scratch"},
+	"remote":      {"", "shell", "output", "execution"},
+	"ssh":         {"", "shell", "output", "remote", "scratch"},
+	"docker":      {"", "execution", "mounts", "remote", "attempt"},
+	"auto":        {"", "docker", "attempt"},
+	"sandboxtest": {"", "shell", "output", "proc"},
+}
+
+func TestLayers_Sandbox(t *testing.T) {
+	out, err := exec.Command("go", "list", "-tags", "sqlite_fts5", "-json=ImportPath,Imports", "herald/tools/sandbox/...").Output()
+	require.NoError(t, err)
+	const root = "herald/tools/sandbox"
+	inside := func(path string) (string, bool) {
+		if path == root {
+			return "", true
+		}
+		return strings.CutPrefix(path, root+"/")
+	}
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	packages := 0
+	for dec.More() {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		require.NoError(t, dec.Decode(&p))
+		packages++
+		self, _ := inside(p.ImportPath)
+		allowed, known := sandboxLayers[self]
+		require.True(t, known, "%s has no row here", p.ImportPath)
+		for _, imported := range p.Imports {
+			if other, is := inside(imported); is {
+				require.Contains(t, allowed, other, "%s imports %s", p.ImportPath, imported)
+			}
+		}
+	}
+	require.Len(t, sandboxLayers, packages)
+}

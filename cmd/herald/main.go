@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/tools/sandbox"
+	"herald/tools/sandbox/local"
 )
 
 // Exit codes. 75 asks a supervisor to start Herald again, 78 says that it would fail again (spec 1.19).
@@ -31,8 +31,8 @@ type coded struct {
 func (c coded) Unwrap() error { return c.error }
 
 func main() {
-	if sandbox.IsSupervisor(os.Args) {
-		os.Exit(sandbox.Supervise())
+	if local.IsSupervisor(os.Args) {
+		os.Exit(local.Supervise())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the first signal stops in order, a second one ends the process at once

@@ -23,7 +23,7 @@ import (
 	"herald/sessions/lock"
 	"herald/sessions/sqlite"
 	"herald/tools/redact"
-	"herald/tools/sandbox"
+	"herald/tools/sandbox/local"
 )
 
 // memoryTarget, in bytes, is where the garbage collector starts to work harder than by Go's usual pace. Below it
@@ -72,7 +72,7 @@ func run(ctx context.Context, g *globals) error {
 	for _, w := range report.Warnings {
 		log.Warn().Msg(w.Error())
 	}
-	supervisor, err := sandbox.SelfSupervisor()
+	supervisor, err := local.SelfSupervisor()
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"herald/gateway/config"
 	"herald/gateway/workspace"
 	"herald/tools/sandbox"
+	"herald/tools/sandbox/docker"
 )
 
 func sandboxCmd(g *globals) *cobra.Command {
@@ -55,7 +56,7 @@ func (g *globals) sandbox() (workspace.Settings, error) {
 }
 
 // container runs fn with the profile's container, which is closed afterwards and lives on.
-func (g *globals) container(fn func(*sandbox.Docker) error) error {
+func (g *globals) container(fn func(*docker.Environment) error) error {
 	s, err := g.sandbox()
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func (g *globals) container(fn func(*sandbox.Docker) error) error {
 		return err
 	}
 	o.KeepRunning = true // this verb's end is not the daemon's
-	d, err := sandbox.NewDocker(o)
+	d, err := docker.New(o)
 	if err != nil {
 		return coded{err, exitConfig}
 	}
@@ -97,13 +98,13 @@ func sandboxStatusCmd(g *globals) *cobra.Command {
 				fmt.Fprintf(out, "host       %s\n", t.SSHHost)
 				return nil
 			}
-			return g.container(func(d *sandbox.Docker) error { return printContainer(cmd.Context(), out, d, t.Backend == "auto") })
+			return g.container(func(d *docker.Environment) error { return printContainer(cmd.Context(), out, d, t.Backend == "auto") })
 		},
 	}
 }
 
 // printContainer describes engine and container. That no engine answers is no failure where it is optional.
-func printContainer(ctx context.Context, out io.Writer, d *sandbox.Docker, optional bool) error {
+func printContainer(ctx context.Context, out io.Writer, d *docker.Environment, optional bool) error {
 	e, err := d.Engine(ctx)
 	if err != nil && optional {
 		fmt.Fprintf(out, "engine     none: %v\n", err)
@@ -214,14 +215,14 @@ func sandboxShellCmd(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use: "shell", Short: "Open a shell in the container", Args: cobra.NoArgs, Example: "  herald sandbox shell",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.container(func(d *sandbox.Docker) error { return shell(cmd.Context(), d) })
+			return g.container(func(d *docker.Environment) error { return shell(cmd.Context(), d) })
 		},
 	}
 }
 
 // shell hands this terminal to the container's shell.
-func shell(ctx context.Context, d *sandbox.Docker) error {
-	t := sandbox.Terminal{In: os.Stdin, Out: os.Stdout, Term: os.Getenv("TERM")}
+func shell(ctx context.Context, d *docker.Environment) error {
+	t := docker.Terminal{In: os.Stdin, Out: os.Stdout, Term: os.Getenv("TERM")}
 	in := int(os.Stdin.Fd())
 	if !term.IsTerminal(in) {
 		return errors.New("standard input is no terminal; herald sandbox exec runs a command without one")
@@ -282,7 +283,7 @@ in it and what runs in it is lost. The files below /root and /workspace stay, bu
 			if files && !yes {
 				return errors.New("--files deletes everything below the container's /root and /workspace: say --yes too")
 			}
-			return g.container(func(d *sandbox.Docker) error {
+			return g.container(func(d *docker.Environment) error {
 				n, err := d.Discard(cmd.Context())
 				if err == nil && files {
 					err = d.DiscardFiles()
@@ -307,7 +308,7 @@ func sandboxBuildCmd(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use: "build", Short: "Build or pull the image now, not at the first command", Args: cobra.NoArgs, Example: "  herald sandbox build",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.container(func(d *sandbox.Docker) error {
+			return g.container(func(d *docker.Environment) error {
 				out := cmd.OutOrStdout()
 				if err := d.MakeImage(cmd.Context(), func(line string) { fmt.Fprintln(out, line) }); err != nil {
 					return err
@@ -324,7 +325,7 @@ func sandboxPruneCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "prune", Short: "Remove containers of this profile that ended long ago", Args: cobra.NoArgs, Example: "  herald sandbox prune\n  herald sandbox prune --age 1h",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return g.container(func(d *sandbox.Docker) error {
+			return g.container(func(d *docker.Environment) error {
 				n, err := d.Reap(cmd.Context(), age)
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "containers removed: %d\n", n)

@@ -16,6 +16,8 @@ import (
 
 	"herald/cron"
 	"herald/tools/sandbox"
+	"herald/tools/sandbox/local"
+	"herald/tools/sandbox/shell"
 )
 
 // ScriptsDir is the folder of a home that the scripts of jobs lie in. Nothing outside of it is run.
@@ -51,7 +53,7 @@ type Scripts struct {
 	o ScriptOptions
 
 	mu    sync.Mutex
-	local *sandbox.Local // made by the first run
+	local *local.Environment // made by the first run
 }
 
 // NewScripts returns the scripts of a folder, which need not be there yet.
@@ -188,7 +190,7 @@ func (s *Scripts) run(ctx context.Context, name, workdir string) (stdout string,
 	}
 	limit := s.o.Timeout()
 	errs := &tail{limit: scriptErrors}
-	r, err := local.Exec(ctx, sandbox.Command{Line: "exec " + quote(program) + " " + quote(path), Dir: workdir, Timeout: limit,
+	r, err := local.Exec(ctx, sandbox.Command{Line: "exec " + shell.Quote(program) + " " + shell.Quote(path), Dir: workdir, Timeout: limit,
 		Errors: errs})
 	switch {
 	case err != nil:
@@ -204,13 +206,13 @@ func (s *Scripts) run(ctx context.Context, name, workdir string) (stdout string,
 }
 
 // place returns the environment in which scripts run.
-func (s *Scripts) place() (*sandbox.Local, error) {
+func (s *Scripts) place() (*local.Environment, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.local != nil {
 		return s.local, nil
 	}
-	local, err := sandbox.NewLocal(sandbox.LocalOptions{Dir: s.o.Dir, Deny: slices.Clone(s.o.Deny), Passthrough: s.o.Passthrough,
+	local, err := local.New(local.Options{Dir: s.o.Dir, Deny: slices.Clone(s.o.Deny), Passthrough: s.o.Passthrough,
 		Environ: s.o.Environ, Window: scriptWindow})
 	if err != nil {
 		return nil, err
@@ -218,9 +220,6 @@ func (s *Scripts) place() (*sandbox.Local, error) {
 	s.local = local
 	return local, nil
 }
-
-// quote makes one word of s for a POSIX shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // tail keeps the last bytes of what is written to it, whole lines of it. A script's end may be told before the last write
 // of what it has left running.

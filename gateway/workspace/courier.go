@@ -22,6 +22,7 @@ import (
 	"herald/platforms"
 	"herald/sessions"
 	"herald/tools/sandbox"
+	"herald/tools/sandbox/mounts"
 	"herald/tools/spill"
 )
 
@@ -29,8 +30,8 @@ import (
 type CourierOptions struct {
 	// Place is where the commands of a conversation run.
 	Place func(of sessions.Key) (sandbox.Environment, error)
-	// Layouts are the mounts of all containers that may have the conversation's files (see sandbox.Layouts).
-	Layouts func(of sessions.Key) []sandbox.Mounts
+	// Layouts are the mounts of all containers that may have the conversation's files (see docker.Layouts).
+	Layouts func(of sessions.Key) []mounts.Table
 	// Denied reports files of this machine that never leave, also when a container sees them.
 	Denied func(host string) bool
 	// Allowed reports files of this machine that may leave though the agent works elsewhere: Herald's own cache, and what
@@ -131,7 +132,7 @@ func (c *Courier) Resolve(ctx context.Context, of sessions.Key, name string) (st
 		switch {
 		case err == nil:
 			return host, nil
-		case errors.Is(err, sandbox.ErrCredentials), errors.Is(err, errRefused):
+		case errors.Is(err, mounts.ErrCredentials), errors.Is(err, errRefused):
 			return "", errors.New("this file is protected")
 		case errors.Is(err, errTooBig), errors.Is(err, sandbox.ErrNotRegular):
 			return "", c.forPeople(err)
@@ -153,9 +154,9 @@ func (c *Courier) Resolve(ctx context.Context, of sessions.Key, name string) (st
 }
 
 // tables are the mounts to look through: those of the running place, then every layout.
-func (c *Courier) tables(env sandbox.Environment, of sessions.Key) []sandbox.Mounts {
-	var tables []sandbox.Mounts
-	if m, ok := env.(interface{ Mounts() sandbox.Mounts }); ok {
+func (c *Courier) tables(env sandbox.Environment, of sessions.Key) []mounts.Table {
+	var tables []mounts.Table
+	if m, ok := env.(interface{ Mounts() mounts.Table }); ok {
 		tables = append(tables, m.Mounts())
 	}
 	return append(tables, c.o.Layouts(of)...)
@@ -174,7 +175,7 @@ func (c *Courier) forPeople(err error) error {
 		return fmt.Errorf("it has more than %d bytes", c.o.MaxFile)
 	case errors.Is(err, sandbox.ErrNotRegular):
 		return errors.New("it is not a regular file")
-	case errors.Is(err, sandbox.ErrCredentials), errors.Is(err, errRefused):
+	case errors.Is(err, mounts.ErrCredentials), errors.Is(err, errRefused):
 		return errors.New("this file is protected")
 	case errors.Is(err, fs.ErrNotExist):
 		return errNotFound
@@ -183,7 +184,7 @@ func (c *Courier) forPeople(err error) error {
 }
 
 // take copies a file that is on this machine by a mount.
-func (c *Courier) take(m sandbox.Mounts, name string) (string, error) {
+func (c *Courier) take(m mounts.Table, name string) (string, error) {
 	host, err := m.Resolve(name)
 	if err != nil {
 		return "", err
@@ -208,8 +209,8 @@ func (c *Courier) fetch(ctx context.Context, env sandbox.Environment, name strin
 	if err != nil {
 		return "", err
 	}
-	if sandbox.HoldsCredentials(env.Home(), path.Clean(name)) || sandbox.HoldsCredentials(env.Home(), real) || system(real) {
-		return "", sandbox.ErrCredentials
+	if mounts.HoldsCredentials(env.Home(), path.Clean(name)) || mounts.HoldsCredentials(env.Home(), real) || system(real) {
+		return "", mounts.ErrCredentials
 	}
 	f, err := env.Open(ctx, real)
 	if err != nil {

@@ -15,17 +15,20 @@ import (
 
 	"herald/sessions"
 	"herald/tools/sandbox"
+	"herald/tools/sandbox/docker"
+	"herald/tools/sandbox/local"
+	"herald/tools/sandbox/mounts"
 )
 
 // elsewhere is this machine in the part of another place: with files of its own, and mounts where it has some.
 type elsewhere struct {
-	*sandbox.Local
+	*local.Environment
 	backend string
-	mounts  sandbox.Mounts
+	mounts  mounts.Table
 }
 
-func (e *elsewhere) Backend() string        { return e.backend }
-func (e *elsewhere) Mounts() sandbox.Mounts { return e.mounts }
+func (e *elsewhere) Backend() string      { return e.backend }
+func (e *elsewhere) Mounts() mounts.Table { return e.mounts }
 
 // delivery is a courier with real files.
 type delivery struct {
@@ -33,25 +36,25 @@ type delivery struct {
 	t    *testing.T
 	base string
 	env  *elsewhere
-	opts sandbox.DockerOptions
+	opts docker.Options
 	log  bytes.Buffer
 	now  time.Time
 }
 
-func newDelivery(t *testing.T, backend string, change func(*sandbox.DockerOptions)) *delivery {
+func newDelivery(t *testing.T, backend string, change func(*docker.Options)) *delivery {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	local, err := sandbox.NewLocal(sandbox.LocalOptions{Dir: base, Home: base})
+	here, err := local.New(local.Options{Dir: base, Home: base})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, local.Close()) })
-	d := &delivery{t: t, base: base, env: &elsewhere{Local: local, backend: backend}, now: time.Now(),
-		opts: sandbox.DockerOptions{Dir: filepath.Join(base, "sandboxes"), Request: sandbox.Request{Persistent: true}}}
+	t.Cleanup(func() { require.NoError(t, here.Close()) })
+	d := &delivery{t: t, base: base, env: &elsewhere{Environment: here, backend: backend}, now: time.Now(),
+		opts: docker.Options{Dir: filepath.Join(base, "sandboxes"), Request: docker.Request{Persistent: true}}}
 	if change != nil {
 		change(&d.opts)
 	}
 	d.Courier = NewCourier(CourierOptions{
 		Place:   func(sessions.Key) (sandbox.Environment, error) { return d.env, nil },
-		Layouts: func(of sessions.Key) []sandbox.Mounts { return sandbox.Layouts(d.opts, string(of), false) },
+		Layouts: func(of sessions.Key) []mounts.Table { return docker.Layouts(d.opts, string(of), false) },
 		Denied:  func(host string) bool { return strings.Contains(host, "denied") },
 		Allowed: func(host string) bool { return strings.HasPrefix(host, filepath.Join(base, "cache")) },
 		Dir:     filepath.Join(base, "cache", "media", "out"), MaxFile: 1000, MaxTotal: 2500, Now: func() time.Time { return d.now }, Log: zerolog.New(&d.log)})
@@ -61,7 +64,7 @@ func newDelivery(t *testing.T, backend string, change func(*sandbox.DockerOption
 // made puts a file into the place of a key.
 func (d *delivery) made(key, name string) {
 	d.t.Helper()
-	file := filepath.Join(d.opts.Dir, "docker", sandbox.PlaceDir(key), name)
+	file := filepath.Join(d.opts.Dir, "docker", docker.KeyDir(key), name)
 	require.NoError(d.t, os.MkdirAll(filepath.Dir(file), 0o755))
 	require.NoError(d.t, os.WriteFile(file, []byte(key+" "+name), 0o644))
 }
@@ -83,7 +86,7 @@ func (d *delivery) read(of, name string) string {
 // The layouts are tried in their order, each file by itself: what an earlier key made is found too.
 func TestCourier_LayoutsInOrder(t *testing.T) {
 	all := []string{"shared:team/x", "profile:work", "session:agent:main:slack:D1"}
-	d := newDelivery(t, "docker", func(o *sandbox.DockerOptions) { o.Request.Shared, o.Request.Profile = "team/x", "work" })
+	d := newDelivery(t, "docker", func(o *docker.Options) { o.Request.Shared, o.Request.Profile = "team/x", "work" })
 	for i, key := range all {
 		d.made(key, fmt.Sprintf("workspace/only-%d.txt", i))
 		d.made(key, "home/everywhere.txt")
@@ -99,7 +102,7 @@ func TestCourier_LayoutsInOrder(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("%s workspace/from-%d.txt", key, i), d.read(me, fmt.Sprintf("/workspace/from-%d.txt", i)))
 	}
 	require.Equal(t, "shared:team/x home/everywhere.txt", d.read(me, "/root/everywhere.txt"))
-	require.NoError(t, os.RemoveAll(filepath.Join(d.opts.Dir, "docker", sandbox.PlaceDir("shared:team/x"))))
+	require.NoError(t, os.RemoveAll(filepath.Join(d.opts.Dir, "docker", docker.KeyDir("shared:team/x"))))
 	require.Equal(t, "profile:work home/everywhere.txt", d.read(me, "/root/everywhere.txt"), "only directories that are there count")
 	for _, name := range []string{"/workspace/of-the-default-profile.txt", "/workspace/of-another-chat.txt"} {
 		_, err := d.Resolve(t.Context(), me, name)
@@ -117,7 +120,7 @@ func TestCourier_LayoutsInOrder(t *testing.T) {
 
 // Keys that look alike after sanitising have files of their own.
 func TestCourier_KeysThatLookAlike(t *testing.T) {
-	d := newDelivery(t, "docker", func(o *sandbox.DockerOptions) { o.Request.Shared = "team/workspace" })
+	d := newDelivery(t, "docker", func(o *docker.Options) { o.Request.Shared = "team/workspace" })
 	d.made("shared:team_workspace", "workspace/theirs.txt")
 	d.made("shared:team/workspace", "workspace/ours.txt")
 	require.Equal(t, "shared:team/workspace workspace/ours.txt", d.read("k", "/workspace/ours.txt"))
@@ -129,14 +132,14 @@ func TestCourier_KeysThatLookAlike(t *testing.T) {
 func TestCourier_CredentialsStay(t *testing.T) {
 	for _, key := range []string{"shared:k", "profile:work", "session:s"} {
 		t.Run(key, func(t *testing.T) {
-			d := newDelivery(t, "docker", func(o *sandbox.DockerOptions) { o.Request.Shared, o.Request.Profile = "k", "work" })
+			d := newDelivery(t, "docker", func(o *docker.Options) { o.Request.Shared, o.Request.Profile = "k", "work" })
 			d.made(key, "home/.herald/secrets.env")
 			d.made(key, "home/.herald-work/config.yaml")
 			d.made(key, "home/.ssh/id_rsa")
 			d.made(key, "home/app/.env")
 			d.made(key, "workspace/.env")
 			d.made(key, "workspace/denied/report.txt")
-			place := filepath.Join(d.opts.Dir, "docker", sandbox.PlaceDir(key))
+			place := filepath.Join(d.opts.Dir, "docker", docker.KeyDir(key))
 			require.NoError(t, os.Symlink("/root/.ssh/id_rsa", place+"/workspace/report.txt"))
 			require.NoError(t, os.Symlink(".herald", place+"/home/innocent"))
 			for _, name := range []string{"/root/.herald/secrets.env", "/root/.herald-work/config.yaml", "/root/.ssh/id_rsa", "/root/app/.env", "/workspace/.env",
@@ -174,7 +177,7 @@ func TestCourier_LinksStayInTheContainer(t *testing.T) {
 func TestCourier_FetchesThroughThePlace(t *testing.T) {
 	for _, backend := range []string{"ssh", "docker"} {
 		t.Run(backend, func(t *testing.T) {
-			d := newDelivery(t, backend, func(o *sandbox.DockerOptions) { o.Request.Persistent = false })
+			d := newDelivery(t, backend, func(o *docker.Options) { o.Request.Persistent = false })
 			file := func(name string, size int) string {
 				full := filepath.Join(d.base, name)
 				require.NoError(t, os.MkdirAll(filepath.Dir(full), 0o755))

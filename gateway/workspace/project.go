@@ -9,6 +9,8 @@ import (
 
 	"herald/sessions"
 	"herald/tools/sandbox"
+	"herald/tools/sandbox/docker"
+	"herald/tools/sandbox/mounts"
 )
 
 // ErrElsewhere says that files are in a place that this machine does not see: another host, or a container that keeps
@@ -16,14 +18,14 @@ import (
 var ErrElsewhere = errors.New("the files are in a place that this machine does not see")
 
 // mounted is an environment that shares directories with this machine.
-type mounted interface{ Mounts() sandbox.Mounts }
+type mounted interface{ Mounts() mounts.Table }
 
 // Project is a directory of the agent's work by both its names.
 type Project struct {
 	// Host is its name on this machine.
 	Host string
 	// mounts lead back to the names that the agent and people use; none where they are the same.
-	mounts sandbox.Mounts
+	mounts mounts.Table
 }
 
 // Shown is the name that people and the agent know a path of this machine by.
@@ -58,7 +60,7 @@ func (s Settings) Project(env sandbox.Environment, dir string) (Project, error) 
 // else by its own. An empty name is the current directory cwd where the agent's work can be there, else where the
 // container's sessions begin.
 func (s Settings) Named(dir, cwd string) (Project, error) {
-	var all []sandbox.Mounts
+	var all []mounts.Table
 	switch s.Config.Terminal.Backend {
 	case "ssh":
 		return Project{}, ErrElsewhere
@@ -99,7 +101,7 @@ func (s Settings) Shown(host string) string {
 	return host
 }
 
-func hosted(m sandbox.Mounts, dir string) (Project, error) {
+func hosted(m mounts.Table, dir string) (Project, error) {
 	host, err := m.Resolve(dir)
 	if err == nil {
 		return Project{host, m}, nil
@@ -115,31 +117,31 @@ func (s Settings) containerDir() string {
 	if s.Config.Terminal.DockerMountCwd {
 		return shared
 	}
-	return sandbox.ContainerCwd(s.Config.Terminal.Cwd)
+	return docker.ContainerCwd(s.Config.Terminal.Cwd)
 }
 
-// Layouts are the mounts of all containers that may have files of a conversation, see sandbox.Layouts.
-func (s Settings) Layouts(of sessions.Key) []sandbox.Mounts {
+// Layouts are the mounts of all containers that may have files of a conversation, see docker.Layouts.
+func (s Settings) Layouts(of sessions.Key) []mounts.Table {
 	o, err := s.Docker("")
 	if err != nil {
 		return nil
 	}
 	_, alone := inside(s.sandboxDir(), s.Paths.Home)
-	return sandbox.Layouts(o, string(of), alone)
+	return docker.Layouts(o, string(of), alone)
 }
 
-// Confine returns the directory that a container writes in and that holds a path of this machine, see sandbox.Confine.
+// Confine returns the directory that a container writes in and that holds a path of this machine, see docker.Confine.
 // The directories of containers count wherever commands run now; what else is mounted does where they may run in one.
 func (s Settings) Confine(p string) string {
 	t := s.Config.Terminal
-	o := sandbox.DockerOptions{Dir: s.sandboxDir()}
+	o := docker.Options{Dir: s.sandboxDir()}
 	if t.Backend != "local" && t.Backend != "ssh" {
 		o.Volumes = t.DockerVolumes
 		if t.DockerMountCwd {
 			o.HostCwd = filepath.Clean(s.Config.WorkDir(s.Paths))
 		}
 	}
-	return sandbox.Confine(o, p)
+	return docker.Confine(o, p)
 }
 
 // inside reports whether a path is a directory or below it, and how it goes on from there.

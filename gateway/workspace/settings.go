@@ -14,6 +14,10 @@ import (
 	image "herald/deploy/sandbox"
 	"herald/gateway/config"
 	"herald/tools/sandbox"
+	"herald/tools/sandbox/auto"
+	"herald/tools/sandbox/docker"
+	"herald/tools/sandbox/local"
+	"herald/tools/sandbox/ssh"
 )
 
 // Settings say where a profile works, for the daemon and for the command line.
@@ -37,7 +41,7 @@ func (s Settings) Open() (sandbox.Environment, error) {
 		if err != nil {
 			return nil, err
 		}
-		d, err := sandbox.NewDocker(o)
+		d, err := docker.New(o)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +59,7 @@ func (s Settings) Open() (sandbox.Environment, error) {
 		if err != nil {
 			return nil, err
 		}
-		auto, err := sandbox.NewAuto(sandbox.AutoOptions{Local: local, Docker: o, Log: s.Log})
+		auto, err := auto.New(auto.Options{Local: local, Docker: o, Log: s.Log})
 		if err != nil {
 			return nil, errors.Join(err, local.Close())
 		}
@@ -80,7 +84,7 @@ func (s Settings) local() (sandbox.Environment, error) {
 			init = append(init, rc)
 		}
 	}
-	return sandbox.NewLocal(sandbox.LocalOptions{Dir: dir, Home: home, SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: SecretNames(s.Config, os.Environ()),
+	return local.New(local.Options{Dir: dir, Home: home, SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: SecretNames(s.Config, os.Environ()),
 		InitFiles: init, Shell: t.Shell, Window: s.Config.Tools.Output.MaxBytes, Now: s.Now,
 		Supervisor: s.Supervisor, JobDir: filepath.Join(s.Paths.Home, "processes"), JobLog: int64(s.Config.Processes.LogMB) << 20,
 		KeepJobs: s.Config.Processes.OnStop == "keep", JobGrace: s.Config.Processes.Grace})
@@ -98,7 +102,7 @@ func (s Settings) ssh() (sandbox.Environment, error) {
 		known = filepath.Join(s.Paths.Home, "known_hosts")
 	}
 	p := s.Config.Processes
-	return sandbox.NewSSH(sandbox.SSHOptions{Host: t.SSHHost, User: t.SSHUser, Port: t.SSHPort, Key: t.SSHKey, KnownHosts: known, Dir: dir,
+	return ssh.New(ssh.Options{Host: t.SSHHost, User: t.SSHUser, Port: t.SSHPort, Key: t.SSHKey, KnownHosts: known, Dir: dir,
 		SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: SecretNames(s.Config, os.Environ()), InitFiles: t.InitFiles, Window: s.Config.Tools.Output.MaxBytes,
 		KeepJobs: p.OnStop == "keep", JobGrace: p.Grace, JobLog: int64(p.LogMB) << 20})
 }
@@ -131,14 +135,14 @@ func (s Settings) spillDir() string { return filepath.Join(s.Paths.Cache, "termi
 
 // Docker returns the options of the container of a conversation; an empty key is the profile's own. Where containers
 // persist both are the same one.
-func (s Settings) Docker(key string) (sandbox.DockerOptions, error) {
+func (s Settings) Docker(key string) (docker.Options, error) {
 	t := s.Config.Terminal
 	if key == "" && t.ContainerPersistent {
 		key = "profile" // so that the command line of a named profile lands where its chats do
 	}
-	o := sandbox.DockerOptions{
+	o := docker.Options{
 		Engine:      t.DockerHost,
-		Request:     sandbox.Request{Persistent: t.ContainerPersistent, Shared: t.DockerSharedKey, Profile: s.Profile, Session: key},
+		Request:     docker.Request{Persistent: t.ContainerPersistent, Shared: t.DockerSharedKey, Profile: s.Profile, Session: key},
 		KeepRunning: t.DockerKeep, KeepOrphans: !t.DockerReaper, Dir: s.sandboxDir(),
 		Image: t.DockerImage, Cwd: t.Cwd, Volumes: t.DockerVolumes, Env: t.DockerEnv, Forward: t.DockerForward, Lookup: s.variable, Extra: t.DockerExtra,
 		NoNetwork: !t.DockerNetwork, HostUser: t.DockerHostUser, Shm: t.DockerShm, CPU: t.ContainerCPU, MemoryMB: int64(t.ContainerMemoryMB),
@@ -146,7 +150,7 @@ func (s Settings) Docker(key string) (sandbox.DockerOptions, error) {
 		DiskMB: int64(t.ContainerDiskMB), Snap: t.DockerSnap, SpillDir: s.spillDir(), Window: s.Config.Tools.Output.MaxBytes, Now: s.Now, Log: s.Log,
 	}
 	if o.Image == "" {
-		o.Image, o.Dockerfile = sandbox.BuiltImage(image.Dockerfile), image.Dockerfile
+		o.Image, o.Dockerfile = docker.BuiltImage(image.Dockerfile), image.Dockerfile
 	}
 	if t.DockerMountCwd {
 		o.HostCwd = s.Config.WorkDir(s.Paths)
@@ -161,19 +165,19 @@ func (s Settings) Docker(key string) (sandbox.DockerOptions, error) {
 
 // shown are the directories of the profile that a container sees under their own names, read-only: what people sent,
 // long outputs, and skills. A container that other profiles share sees none of them.
-func (s Settings) shown() ([]sandbox.ReadOnlyFile, error) {
+func (s Settings) shown() ([]docker.ReadOnlyFile, error) {
 	if s.Config.Terminal.DockerSharedKey != "" {
 		return nil, nil
 	}
-	var files []sandbox.ReadOnlyFile
+	var files []docker.ReadOnlyFile
 	for _, dir := range []string{s.Paths.Media, s.spillDir(), s.Paths.Spill} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("the cache of the home: %w", err)
 		}
-		files = append(files, sandbox.ReadOnlyFile{Host: dir, Container: dir, Dir: true, Cache: true})
+		files = append(files, docker.ReadOnlyFile{Host: dir, Container: dir, Dir: true, Cache: true})
 	}
 	if st, err := os.Stat(s.Paths.Skills); err == nil && st.IsDir() {
-		files = append(files, sandbox.ReadOnlyFile{Host: s.Paths.Skills, Container: s.Paths.Skills, Dir: true})
+		files = append(files, docker.ReadOnlyFile{Host: s.Paths.Skills, Container: s.Paths.Skills, Dir: true})
 	}
 	return files, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/gateway/config"
-	"herald/tools/sandbox"
+	"herald/tools/sandbox/docker"
 )
 
 // The command line of a profile and all of its chats have one key, and all profiles of a home one sandbox directory.
@@ -22,7 +22,7 @@ func TestSettings_KeysOfProfiles(t *testing.T) {
 		for _, chat := range []string{"", "telegram:1:2", "slack:c:u"} {
 			o, err := s.Docker(chat)
 			require.NoError(t, err)
-			d, err := sandbox.NewDocker(o)
+			d, err := docker.New(o)
 			require.NoError(t, err)
 			require.Equal(t, want.key, d.Key(), chat)
 			require.Equal(t, filepath.Join(home, "sandboxes", "docker", want.dir), d.FilesDir())

@@ -12,6 +12,8 @@ import (
 
 	"herald/tools"
 	"herald/tools/sandbox"
+	"herald/tools/sandbox/auto"
+	"herald/tools/sandbox/docker"
 )
 
 // Workspace hands out the environments of a profile: its own, and where containers keep nothing one for each
@@ -27,7 +29,7 @@ type Workspace struct {
 
 // throwaway is the container of one conversation.
 type throwaway struct {
-	env  *sandbox.Docker
+	env  *docker.Environment
 	idle *time.Timer
 }
 
@@ -59,7 +61,7 @@ func (w *Workspace) Environment(caller tools.Caller) (sandbox.Environment, error
 		if err != nil {
 			return nil, err
 		}
-		env, err := sandbox.NewDocker(o)
+		env, err := docker.New(o)
 		if err != nil {
 			return nil, err
 		}
@@ -113,11 +115,11 @@ func (w *Workspace) Close() error {
 }
 
 // Choice says where commands run and why. It does not wait.
-func (w *Workspace) Choice() sandbox.Choice {
-	if auto, ok := w.own.(*sandbox.Auto); ok {
+func (w *Workspace) Choice() auto.Choice {
+	if auto, ok := w.own.(*auto.Environment); ok {
 		return auto.Choice()
 	}
-	return sandbox.Choice{Backend: w.own.Backend(), Reason: "terminal.backend is " + w.set.Config.Terminal.Backend}
+	return auto.Choice{Backend: w.own.Backend(), Reason: "terminal.backend is " + w.set.Config.Terminal.Backend}
 }
 
 // OnHost reports whether commands surely run on this machine.
@@ -148,7 +150,7 @@ func ordinary(r tools.Result) tools.Result {
 
 // Decide waits for the decision of backend auto where a tool needs it.
 func (w *Workspace) Decide(ctx context.Context, spec tools.Spec) {
-	if auto, ok := w.own.(*sandbox.Auto); ok && needsWorkspace(spec) {
+	if auto, ok := w.own.(*auto.Environment); ok && needsWorkspace(spec) {
 		_, _ = auto.Decide(ctx, func(line string) { tools.Progress(ctx, line) })
 	}
 }

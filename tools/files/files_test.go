@@ -14,6 +14,7 @@ import (
 
 	"herald/tools"
 	"herald/tools/sandbox"
+	"herald/tools/sandbox/local"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type bench struct {
 	t                *testing.T
 	fam              *Family
-	env              *sandbox.Local
+	env              *local.Environment
 	work, user, root string
 	session          string
 	unattended       bool
@@ -36,7 +37,7 @@ func newBench(t *testing.T, change func(*Deps)) *bench {
 	for _, d := range []string{b.work, filepath.Join(b.root, "profiles", "work", "memories"), filepath.Join(b.root, "profiles", "other", "memories")} {
 		require.NoError(t, os.MkdirAll(d, 0o755))
 	}
-	b.env, err = sandbox.NewLocal(sandbox.LocalOptions{Dir: b.work, Home: b.user, Environ: func() []string { return []string{"PATH=" + os.Getenv("PATH")} }})
+	b.env, err = local.New(local.Options{Dir: b.work, Home: b.user, Environ: func() []string { return []string{"PATH=" + os.Getenv("PATH")} }})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.env.Close()) })
 	d := Deps{

@@ -15,6 +15,7 @@ import (
 
 	"herald/tools/needtest"
 	"herald/tools/sandbox"
+	"herald/tools/sandbox/local"
 )
 
 func TestSearch_Content(t *testing.T) {
@@ -198,7 +199,7 @@ func BenchmarkSearch(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	env, err := sandbox.NewLocal(sandbox.LocalOptions{Dir: dir, Home: dir})
+	env, err := local.New(local.Options{Dir: dir, Home: dir})
 	require.NoError(b, err)
 	defer env.Close()
 	q, err := searchArgs{Pattern: "needle"}.check()

@@ -17,11 +17,12 @@ import (
 
 	"herald/tools"
 	"herald/tools/sandbox"
+	"herald/tools/sandbox/local"
 )
 
 func TestMain(m *testing.M) {
-	if sandbox.IsSupervisor(os.Args) {
-		os.Exit(sandbox.Supervise())
+	if local.IsSupervisor(os.Args) {
+		os.Exit(local.Supervise())
 	}
 	goleak.VerifyTestMain(m)
 }

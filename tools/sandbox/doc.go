@@ -1,5 +1,5 @@
-// Package sandbox is where the agent's commands run and where its files live. Environment is the contract;
-// NewLocal is the one that runs on this machine, as the user of the daemon.
+// Package sandbox is the contract of where the agent's commands run and where its files live. Each environment has a package
+// of its own below it: local, docker, ssh, and auto, which decides between them.
 //
 // It promises that a command gets a fresh shell in the directory where its session left off, an environment
 // without secrets, bounded memory for its output, and an end: after a timeout or an interrupt nothing that

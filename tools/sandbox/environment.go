@@ -36,11 +36,11 @@ var ErrNotRegular = errors.New("not a regular file")
 // ended or its input is closed.
 var ErrGone = errors.New("the process is gone")
 
-// errClosed is what every method of a closed environment that needs the place returns. It wraps ErrUnavailable.
-var errClosed = fmt.Errorf("%w: it was closed", ErrUnavailable)
+// ErrClosed is what every method of a closed environment that needs the place returns. It wraps ErrUnavailable.
+var ErrClosed = fmt.Errorf("%w: it was closed", ErrUnavailable)
 
-// errForeign is wrapped by Kill when another environment started the process.
-var errForeign = errors.New("the process belongs to another environment")
+// ErrForeign is wrapped by Kill when another environment started the process.
+var ErrForeign = errors.New("the process belongs to another environment")
 
 // DefaultJobLog is how many bytes of the output of a background command are kept.
 const DefaultJobLog = 8 << 20

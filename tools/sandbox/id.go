@@ -6,8 +6,8 @@ import (
 	"regexp"
 )
 
-// randomID returns a new random name of 18 letters and digits.
-func randomID() string {
+// NewID returns a new random name of 18 letters and digits.
+func NewID() string {
 	var b [9]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
@@ -16,5 +16,5 @@ func randomID() string {
 // jobID is what the name of a background command may be, see Command.ID.
 var jobID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// validID reports whether a background command may have this name, see Command.ID.
-func validID(id string) bool { return jobID.MatchString(id) }
+// ValidID reports whether a background command may have this name, see Command.ID.
+func ValidID(id string) bool { return jobID.MatchString(id) }

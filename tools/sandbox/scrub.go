@@ -99,8 +99,8 @@ func keep(name, value string, passthrough, deny []string) bool {
 	}
 }
 
-// environ turns a map back into "NAME=value" lines in order of name.
-func environ(vars map[string]string) []string {
+// Environ turns a map back into "NAME=value" lines in order of name.
+func Environ(vars map[string]string) []string {
 	out := make([]string, 0, len(vars))
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		out = append(out, name+"="+vars[name])

@@ -19,6 +19,7 @@ import (
 	"herald/tools"
 	"herald/tools/process"
 	"herald/tools/sandbox"
+	"herald/tools/sandbox/local"
 )
 
 // notes is a process.Store that keeps nothing but what was told.
@@ -49,9 +50,9 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	supervisor, err := sandbox.SelfSupervisor()
+	supervisor, err := local.SelfSupervisor()
 	require.NoError(t, err)
-	env, err := sandbox.NewLocal(sandbox.LocalOptions{Dir: t.TempDir(), Home: t.TempDir(), Supervisor: supervisor,
+	env, err := local.New(local.Options{Dir: t.TempDir(), Home: t.TempDir(), Supervisor: supervisor,
 		Environ: func() []string { return []string{"PATH=" + os.Getenv("PATH")} }})
 	require.NoError(t, err)
 	environment := func(tools.Caller) (sandbox.Environment, error) { return env, nil }

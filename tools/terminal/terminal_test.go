@@ -16,17 +16,18 @@ import (
 
 	"herald/tools"
 	"herald/tools/sandbox"
+	"herald/tools/sandbox/local"
 )
 
 func TestMain(m *testing.M) {
-	if sandbox.IsSupervisor(os.Args) {
-		os.Exit(sandbox.Supervise())
+	if local.IsSupervisor(os.Args) {
+		os.Exit(local.Supervise())
 	}
 	goleak.VerifyTestMain(m)
 }
 
 type fixture struct {
-	env  *sandbox.Local
+	env  *local.Environment
 	tool tools.Tool
 	dir  string
 }
@@ -34,7 +35,7 @@ type fixture struct {
 func newFixture(t *testing.T) fixture {
 	t.Helper()
 	dir := t.TempDir()
-	env, err := sandbox.NewLocal(sandbox.LocalOptions{
+	env, err := local.New(local.Options{
 		Dir: dir, Home: t.TempDir(), SpillDir: filepath.Join(t.TempDir(), "spill"),
 		Environ: func() []string { return []string{"PATH=" + os.Getenv("PATH")} },
 	})
