@@ -14,14 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/cron"
-	"herald/gateway"
-	"herald/gateway/config"
 	"herald/gateway/jobs"
 	"herald/gateway/jobs/brief"
-	"herald/gateway/jobs/desk"
 	"herald/gateway/model/modeltest"
 	"herald/sessions"
-	"herald/sessions/sqlite"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -503,22 +499,6 @@ func TestCron_AnOldRunGoesOn(t *testing.T) {
 	ended, _ := h.ended(j.ID, run.ID)
 	require.Equal(t, sessions.RunRan, ended.State, ended.Reason)
 	require.Equal(t, 1, h.count(7, "Late, but here."))
-}
-
-// Without a daemon a job is checked as well: a script that is not there is named.
-func TestCron_WithoutADaemon(t *testing.T) {
-	home := t.TempDir()
-	paths := config.PathsFor(home)
-	store, err := sqlite.Open(context.Background(), sqlite.Options{Path: paths.DB})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, store.Close()) }()
-	do := func(c cron.Change) error {
-		_, err := gateway.ManageJobs(context.Background(), store, config.Default(), paths, desk.Args{Action: "add", Change: c})
-		return err
-	}
-	require.ErrorContains(t, do(cron.Change{Schedule: ptr("30m"), Script: ptr("nope.sh"), NoAgent: ptr(true)}), `script "nope.sh"`)
-	require.ErrorContains(t, do(cron.Change{Schedule: ptr("30m"), Prompt: ptr("x"), Monitor: ptr("nope.sh")}), `monitor "nope.sh"`)
-	require.NoError(t, do(cron.Change{Schedule: ptr("30m"), Prompt: ptr("x")}))
 }
 
 // What a script prints is data; where it tells the agent what to do, the run is blocked, once its place in

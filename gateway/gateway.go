@@ -130,7 +130,6 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	}
 	g.checkpoints = workspace.NewCheckpoints(g.workspace)
 	g.courier = g.workspace.Courier(func() []string { return g.cfg().Gateway.MediaAllowDirs })
-	g.openJobs()
 	g.todos = toolbox.NewTodos(g.store, g.log, g.now)
 	if g.models, err = pool.Open(ctx, pool.Options{Config: g.cfg, Reminder: g.todos.Reminder, Log: g.log}); err != nil {
 		return nil, err
@@ -213,7 +212,7 @@ func (g *Gateway) listen() error {
 
 // buildCore wires delivery, turns, commands and the router.
 func (g *Gateway) buildCore() error {
-	g.openBriefs()
+	g.openJobs()
 	g.worker = delivery.New(delivery.Options{Store: g.store, Adapters: g.accounts, Texts: g.texts, Observer: g.metrics, Log: g.log, Now: g.now,
 		FreshFinal: func() time.Duration { return g.cfg().Streaming.FreshFinal }, Settled: g.scheduled.briefs.Settled})
 	runs := turn.NewRuns(g.store)

@@ -9,10 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"herald/cron"
 	"herald/gateway/config"
@@ -24,7 +21,6 @@ import (
 	"herald/gateway/jobs/view"
 	"herald/gateway/turn"
 	"herald/gateway/workspace"
-	"herald/locales"
 	"herald/platforms"
 	"herald/platforms/fetch"
 	"herald/platforms/format"
@@ -44,7 +40,8 @@ type scheduled struct {
 	jobs     *jobs.Jobs
 }
 
-// openJobs makes what reads and changes jobs. It needs the store alone; Check is asked only once the daemon is whole.
+// openJobs makes what reads and changes jobs, ends their runs and brings the output to its places. It needs the accounts and
+// the models; the names of toolsets are asked for when a job is made.
 func (g *Gateway) openJobs() {
 	p, s := g.opt.Paths, &g.scheduled
 	s.scripts = jobs.NewScripts(jobs.ScriptOptions{Dir: filepath.Join(p.Home, jobs.ScriptsDir),
@@ -56,11 +53,7 @@ func (g *Gateway) openJobs() {
 	s.views = view.Reader{Store: g.store, Zone: g.zone, Now: g.now}
 	s.desk = desk.New(desk.Options{Store: g.store, Book: s.book, Runner: s.requests, Views: s.views,
 		Printer: g.texts.catalogs.Printer("en"), KeyOptions: g.keyOptions, Named: g.isNamed})
-}
-
-// openBriefs makes what ends runs and brings their output to its places: it needs the accounts.
-func (g *Gateway) openBriefs() {
-	s, account := &g.scheduled, platforms.AccountID(cmp.Or(g.opt.Profile, config.DefaultProfile))
+	account := platforms.AccountID(cmp.Or(g.opt.Profile, config.DefaultProfile))
 	s.briefs = brief.New(brief.Options{
 		Store: g.store, Account: account, KeyOptions: g.keyOptions, Describe: g.describe, Places: jobPlaces{g}, Rules: g.rules, Config: g.briefConfig, Zone: g.zone,
 		Printer: g.texts.printer, Metrics: g.metrics,
@@ -69,7 +62,8 @@ func (g *Gateway) openBriefs() {
 		},
 		Attach: g.attach, Strip: turn.StripMedia, Redact: g.opt.Redactor.String, Log: g.log, Now: g.now,
 	})
-	s.ends = jobs.NewEnds(jobs.EndOptions{Store: g.store, Briefs: s.briefs, Account: account, Key: g.runKey, Config: g.jobsConfig,
+	s.ends = jobs.NewEnds(jobs.EndOptions{Store: g.store, Briefs: s.briefs, Account: account, Profile: g.opt.Profile,
+		KeyOptions: g.keyOptions, Config: g.jobsConfig,
 		Requests: s.requests, Metrics: g.metrics, Redact: g.opt.Redactor.String, Home: g.opt.Paths.Home, Log: g.log, Now: g.now})
 }
 
@@ -98,24 +92,8 @@ func (g *Gateway) isNamed(o sessions.Origin) bool {
 		Sender: platforms.User{ID: o.User, Alt: o.UserAlt, Name: o.UserName}, Message: &platforms.Message{}}).Named
 }
 
-// runKey is the session key of a run's address.
-func (g *Gateway) runKey(at platforms.Address) sessions.Key {
-	return sessions.KeyFor(sessions.KeySource{Profile: g.opt.Profile, Platform: at.Platform, ChatType: platforms.DM, Chat: at.Chat,
-		Thread: at.Thread}, g.keyOptions())
-}
-
 // zone is whose clock schedules are read on.
-func (g *Gateway) zone() *time.Location { return ZoneOf(g.cfg()) }
-
-// ZoneOf is the zone in which a configuration has schedules read.
-func ZoneOf(cfg *config.Config) *time.Location {
-	if cfg.Timezone != "" {
-		if zone, err := time.LoadLocation(cfg.Timezone); err == nil {
-			return zone
-		}
-	}
-	return time.Local
-}
+func (g *Gateway) zone() *time.Location { return g.cfg().Zone() }
 
 func (g *Gateway) jobsConfig() jobs.Config {
 	c := g.cfg().Cron
@@ -257,43 +235,9 @@ func (g *Gateway) mountJobs() {
 	}
 }
 
-// ManageJobs does what the command line asks of the jobs in a home that no daemon serves.
-func ManageJobs(ctx context.Context, store sessions.Store, cfg *config.Config, paths config.Paths, a desk.Args) (desk.Reply, error) {
-	catalogs, err := locales.New(locales.Options{})
-	if err != nil {
-		return desk.Reply{}, err
-	}
-	zone := func() *time.Location { return ZoneOf(cfg) }
-	scripts := jobs.NewScripts(jobs.ScriptOptions{Dir: filepath.Join(paths.Home, jobs.ScriptsDir)})
-	sources := &jobs.Sources{Store: store, Home: paths.Home, SkillsDir: paths.Skills, Scripts: scripts, Log: zerolog.Nop()}
-	views := view.Reader{Store: store, Zone: zone, Now: time.Now}
-	all := desk.New(desk.Options{Store: store, Book: cron.NewBook(cron.BookOptions{Store: store, Zone: zone, Check: sources.Check}),
-		Views: views, Printer: catalogs.Printer("en")})
-	return all.Clerk(desk.NoDaemon{Views: views, Check: sources.Check, Failing: cfg.Cron.Nudge}).Do(ctx, a)
-}
-
-// countFor is how long a count of the jobs is used again: a scrape asks for several at once.
-const countFor = 5 * time.Second
-
 // countJobs adds the metrics that are read at each scrape.
 func (g *Gateway) countJobs() {
-	var mu sync.Mutex
-	var at time.Time
-	var counts view.Counts
-	count := func() (view.Counts, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if time.Since(at) < countFor {
-			return counts, nil
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		c, err := g.scheduled.views.Counts(ctx)
-		if err == nil {
-			counts, at = c, time.Now()
-		}
-		return c, err
-	}
+	count := g.scheduled.views.Counter()
 	g.metrics.Gauges("cron_jobs", "Scheduled jobs, by what they are doing.", "state", func() map[string]float64 {
 		c, err := count()
 		if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/cron"
-	"herald/gateway"
 	"herald/gateway/admin"
 	"herald/gateway/jobs/desk"
 	"herald/sessions/sqlite"
@@ -41,7 +40,12 @@ func (g *globals) cron(ctx context.Context, a desk.Args) (r desk.Reply, err erro
 		return r, err
 	}
 	err = g.withStore(ctx, func(store *sqlite.Store) (err error) {
-		r, err = gateway.ManageJobs(ctx, store, cfg, paths, a)
+		home := desk.Offline{Store: store, Home: paths.Home, SkillsDir: paths.Skills, Zone: cfg.Zone(), Failing: cfg.Cron.Nudge}
+		clerk, err := home.Clerk()
+		if err != nil {
+			return err
+		}
+		r, err = clerk.Do(ctx, a)
 		return err
 	})
 	return r, err

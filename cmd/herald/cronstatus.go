@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/gateway"
 	"herald/gateway/admin"
 	"herald/gateway/jobs/desk"
 )
@@ -18,7 +17,7 @@ func (g *globals) zone() (*time.Location, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gateway.ZoneOf(cfg), nil
+	return cfg.Zone(), nil
 }
 
 // daemonRuns reports whether a daemon serves the home.

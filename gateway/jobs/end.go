@@ -27,9 +27,10 @@ type EndOptions struct {
 	Briefs *brief.Writer
 	// Account names the profile in the addresses of runs.
 	Account platforms.AccountID
-	// Key is the session key of a run's address.
-	Key    func(at platforms.Address) sessions.Key
-	Config func() Config
+	// Profile and KeyOptions make the session keys of runs.
+	Profile    string
+	KeyOptions func() sessions.KeyOptions
+	Config     func() Config
 	// Requests is poked when there is room for a run again.
 	Requests *cron.Requests
 	Metrics  Metrics // nil: nothing is counted
@@ -69,7 +70,7 @@ func (e *Ends) Is(at platforms.Address) bool { return IsRun(at) }
 
 // End implements turn.Background: the run of a turn ends with it.
 func (e *Ends) End(ctx context.Context, t turn.End) func(tx sessions.Tx) ([]*sessions.OutboxRow, error) {
-	of := e.o.Key(t.Turn.Address)
+	of := e.key(t.Turn.Address)
 	over := func(tx sessions.Tx) error { return tx.EndSession(of, "the run has ended", e.o.Now()) }
 	run, err := e.open(ctx, t.Turn.Address)
 	var job cron.Job

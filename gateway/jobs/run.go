@@ -18,6 +18,12 @@ func (e *Ends) address(run sessions.Run) platforms.Address {
 	return platforms.Address{Platform: Platform, Account: e.o.Account, Chat: platforms.ChatID(run.Job), Thread: threadOf(run)}
 }
 
+// key is the session key of a run's address.
+func (e *Ends) key(at platforms.Address) sessions.Key {
+	return sessions.KeyFor(sessions.KeySource{Profile: e.o.Profile, Platform: at.Platform, ChatType: platforms.DM, Chat: at.Chat,
+		Thread: at.Thread}, e.o.KeyOptions())
+}
+
 func threadOf(run sessions.Run) platforms.ThreadID {
 	return platforms.ThreadID(strconv.FormatInt(run.Slot.UnixMilli(), 10))
 }
@@ -73,7 +79,7 @@ func (j *Jobs) preflight(ctx context.Context, t cron.Task) error {
 // wake gives the prompt of a run to the agent. with runs in the same transaction.
 func (j *Jobs) wake(ctx context.Context, s cron.Start, text string, with func(tx sessions.Tx) (sessions.Run, error)) error {
 	at := j.ends.address(s.Run)
-	w := router.Wake{ID: fmt.Sprintf("%s:%s", s.Run.Job, at.Thread), Source: string(Platform), Key: j.ends.o.Key(at), Address: at,
+	w := router.Wake{ID: fmt.Sprintf("%s:%s", s.Run.Job, at.Thread), Source: string(Platform), Key: j.ends.key(at), Address: at,
 		Origin: sessions.Origin{Address: at, ChatType: platforms.DM, ChatName: s.Job.Name}, Text: text}
 	return j.o.Router.Wake(ctx, w, func(tx sessions.Tx) error {
 		_, err := with(tx)
@@ -113,7 +119,7 @@ func (j *Jobs) alive(run sessions.Run) bool {
 	if j.stages.has(run.ID) {
 		return true
 	}
-	key := j.ends.o.Key(j.ends.address(run))
+	key := j.ends.key(j.ends.address(run))
 	alive := true // in doubt it does
 	err := j.ends.o.Store.View(context.Background(), func(v sessions.View) error {
 		items, err := v.InboxOpen()

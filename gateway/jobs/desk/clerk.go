@@ -235,24 +235,3 @@ func (c Clerk) history(ctx context.Context, a Args, r *Reply) error {
 	}
 	return nil
 }
-
-// NoDaemon is the Scheduler of a home that no daemon serves.
-type NoDaemon struct {
-	Views view.Reader
-	// Check and Failing are those of view.Diagnosis.
-	Check   func(ctx context.Context, t cron.Task) error
-	Failing int
-}
-
-// Status implements Scheduler.
-func (n NoDaemon) Status(ctx context.Context) (view.Status, error) { return n.Views.Status(ctx) }
-
-// Doctor implements Scheduler: first of all, no daemon runs.
-func (n NoDaemon) Doctor(ctx context.Context) ([]view.Issue, error) {
-	issues, err := n.Views.Doctor(ctx, view.Diagnosis{Check: n.Check, Failing: n.Failing})
-	return append([]view.Issue{{Kind: view.IssueScheduler, Text: "no daemon is running, so no job runs", Do: "start one: herald run"}},
-		issues...), err
-}
-
-// Tick implements Scheduler.
-func (NoDaemon) Tick(context.Context) error { return ErrNoScheduler }

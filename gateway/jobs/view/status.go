@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"herald/gateway/jobs/provision"
@@ -61,6 +62,34 @@ func (v Reader) Counts(ctx context.Context) (c Counts, err error) {
 		return err
 	})
 	return c, err
+}
+
+// countFor is how long Counter uses a count again: a scrape asks for several figures at once.
+const countFor = 5 * time.Second
+
+// countTime bounds one count of Counter.
+const countTime = 5 * time.Second
+
+// Counter returns a function that counts the jobs for metrics. A count is used again for a few seconds. It is safe for
+// concurrent use.
+func (v Reader) Counter() func() (Counts, error) {
+	var mu sync.Mutex
+	var at time.Time
+	var counts Counts
+	return func() (Counts, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !at.IsZero() && time.Since(at) < countFor {
+			return counts, nil
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), countTime)
+		defer cancel()
+		c, err := v.Counts(ctx)
+		if err == nil {
+			counts, at = c, time.Now()
+		}
+		return c, err
+	}
 }
 
 // Status reads what the store knows. Alive and LastLook are a daemon's to say, and Files too.
