@@ -42,7 +42,7 @@ type availability struct {
 }
 
 type verdict struct {
-	// fn keeps the closure alive, so that its address can't become another one's.
+	// fn keeps the closure alive, so that its address can't be reused for another one.
 	fn     checkFunc
 	known  bool // ok and at hold
 	ok     bool
@@ -54,7 +54,7 @@ func newAvailability(clock func() time.Time, log zerolog.Logger) *availability {
 	return &availability{clock: clock, log: log, verdicts: map[checkID]verdict{}}
 }
 
-// ok reports whether a check passes, from the cache where that is fresh. name is for the log.
+// ok reports whether a check passes, from the cache while that is fresh. name is for the log.
 func (a *availability) ok(ctx context.Context, name string, fn checkFunc) bool {
 	if fn == nil {
 		return true
@@ -92,7 +92,7 @@ func (a *availability) ok(ctx context.Context, name string, fn checkFunc) bool {
 	return good
 }
 
-// peek returns the cached verdict; known is false when there is none or it is stale. It never probes.
+// peek returns the cached verdict; known is false when there is none or when it is stale. It never probes.
 func (a *availability) peek(fn checkFunc) (ok, known bool) {
 	if fn == nil {
 		return true, true
@@ -156,7 +156,7 @@ func (r *Registry) Available(ctx context.Context, name string) bool {
 	return e != nil && r.checks.ok(ctx, name, e.tool.Check)
 }
 
-// PeekAvailable returns the verdict that is in the cache without running a check; known is false when
+// PeekAvailable returns the cached verdict without running a check; known is false when
 // there is none.
 func (r *Registry) PeekAvailable(name string) (ok, known bool) {
 	e := r.lookup(name)

@@ -6,9 +6,9 @@ import (
 )
 
 // Batch runs the calls of one model answer as Plan cuts them, at most Options.Width at once, and returns
-// the results in the order of the calls. each, when not nil, hears of every result as it ends, one at a
+// the results in the order of the calls. each, when not nil, is called with every result as it ends, one at a
 // time, so not always in order. When ctx ends, calls that have not begun end as "not run: interrupted"; they
-// are journalled and announced like all others. Options.BatchTimeout and BatchMax hold for it.
+// are journalled and announced like all others. Options.BatchTimeout and BatchMax apply.
 func (b *Bus) Batch(ctx context.Context, calls []Call, each func(i int, r Result)) []Result {
 	results := make([]Result, len(calls))
 	if b.o.BatchMax > 0 {
@@ -57,7 +57,7 @@ func (b *Bus) parallel(ctx context.Context, s Segment, one func(ctx context.Cont
 	wg.Wait()
 }
 
-// budget is how many characters the results of a batch may still have. Calls of a batch share it.
+// budget is how many more characters the results of a batch may have. The calls of a batch share it.
 type budget struct {
 	mu   sync.Mutex
 	left int
@@ -66,8 +66,8 @@ type budget struct {
 // budgetKey carries the budget of the batch that a call belongs to.
 type budgetKey struct{}
 
-// spend takes n characters of the batch's budget and reports whether they were there. A call outside a batch has
-// no budget to keep to.
+// spend takes n characters of the batch's budget and reports whether that much was left. A call outside a batch has no
+// budget.
 func spend(ctx context.Context, n int) bool {
 	l, ok := ctx.Value(budgetKey{}).(*budget)
 	if !ok {

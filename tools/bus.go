@@ -15,7 +15,7 @@ import (
 
 // The defaults of a Bus.
 const (
-	// DefaultTimeout bounds a call whose tool says nothing.
+	// DefaultTimeout bounds a call whose tool sets no limit.
 	DefaultTimeout = 5 * time.Minute
 	// DefaultGrace is how long a handler may go on after its time is up or its caller has gone, before it is
 	// abandoned.
@@ -41,7 +41,7 @@ type Journal interface {
 	// approved. On an error the call is not run.
 	Started(ctx context.Context, call Call, spec Spec) error
 	// Finished commits what the model will see of the call, once for each Dispatch, also for calls that were
-	// never started; spec has only a name when there is no such tool. ctx is not cancelled with the call's.
+	// never started; spec has only a name when there is no such tool. ctx outlives the context of the call.
 	// An error is logged; a journal that can't go on without it ends the turn itself.
 	Finished(ctx context.Context, call Call, result Result) error
 }
@@ -54,14 +54,14 @@ type Decision struct {
 }
 
 // Approver decides whether a valid call may run. It may wait for a person until ctx ends. An error counts
-// as a no.
+// as a refusal.
 type Approver interface {
 	Approve(ctx context.Context, call Call, spec Spec) (Decision, error)
 }
 
 // Checkpointer takes a picture of the caller's files before a call that may change them, and may compare
 // when it has ended. Begin is not called for read-only tools. Its error is logged and does not stop the
-// call. end may be nil; it runs after the handler, whatever came of it.
+// call. end may be nil; it runs after the handler, however that ended.
 type Checkpointer interface {
 	Begin(ctx context.Context, call Call, spec Spec) (end func(ctx context.Context, result Result), err error)
 }
@@ -99,18 +99,18 @@ type Options struct {
 	Checkpointer Checkpointer // nil: none
 	Redactor     Redactor     // nil: results stay as they are
 	Results      *ResultStore // nil: long results are cut
-	// Clock tells the time of events and durations; nil takes time.Now.
+	// Clock is used for the times of events and for durations; nil takes time.Now.
 	Clock func() time.Time
 	Log   zerolog.Logger
 	// DefaultTimeout, Grace and Width: 0 takes the constant of that name.
 	DefaultTimeout time.Duration
 	Grace          time.Duration
 	Width          int
-	// BatchTimeout bounds each group of calls that run side by side; 0: their own limits alone do.
+	// BatchTimeout bounds each group of calls that run side by side; 0: only their own limits apply.
 	BatchTimeout time.Duration
-	// MaxResult is how many characters of a result go to the model when its tool says nothing; 0 takes
-	// DefaultMaxResult. BatchMax is how many the results of one Batch may have together: what ends after they
-	// are used up is stored. 0: any number. Tools that bound themselves (MaxResult -1) are never stored.
+	// MaxResult is how many characters of a result go to the model when its tool sets no limit; 0 takes
+	// DefaultMaxResult. BatchMax is how many the results of one Batch may have together: results
+	// beyond it are stored. 0: any number. Tools that bound themselves (MaxResult -1) are never stored.
 	MaxResult int
 	BatchMax  int
 }
@@ -155,13 +155,13 @@ func NewBus(o Options) *Bus {
 	return b
 }
 
-// link builds the chain. Reading down it is the way in; the results come back up.
+// link builds the chain: calls pass it from the top to the bottom, results from the bottom to the top.
 func (b *Bus) link() Next {
 	steps := []Middleware{
 		b.keep,     // journal the result
 		b.announce, // tell subscribers
 		b.bound,    // size limit and spill
-		b.redact,   // no secrets to the model
+		b.redact,   // take secrets out
 		b.guard,    // a panic below becomes a result
 		b.find,     // lookup and scope
 		b.check,    // coercion and validation
@@ -194,7 +194,7 @@ func (b *Bus) Dispatch(ctx context.Context, call Call) Result {
 // Subscribe calls fn with the events of all calls, from the goroutine of the call: started, progress and
 // finished of one call in that order, different calls at the same time. A call that never ran has only a
 // finished event. fn must return quickly, since the call waits for it: hand work over to a goroutine of
-// your own. A panic in it is caught. cancel ends the subscription; an event that is under way may still come.
+// your own. A panic in it is caught. cancel ends the subscription; an event that is being delivered may still arrive.
 func (b *Bus) Subscribe(fn func(Event)) (cancel func()) {
 	s := &subscriber{fn: fn}
 	b.mu.Lock()
@@ -290,7 +290,7 @@ func (s *sink) close() {
 	s.closed = true
 }
 
-// Progress tells subscribers what a running call is at, such as a line of its output. ctx is the one that
+// Progress tells subscribers what a running call is doing, such as a line of its output. ctx is the one that
 // the handler was given; with another one, and after the call has ended, nothing happens.
 func Progress(ctx context.Context, text string) {
 	if s, ok := ctx.Value(progressKey{}).(*sink); ok && text != "" {
@@ -311,7 +311,7 @@ type failure struct {
 
 func (f failure) result(exit string) Result {
 	text, err := encode(f)
-	if err != nil { // Parameters that are no JSON
+	if err != nil { // Parameters that are not JSON
 		f.Parameters = nil
 		text, _ = encode(f)
 	}

@@ -26,8 +26,8 @@ const coerceDepth = 64
 //   - the same in nested objects and lists.
 //
 // Blank args are {}. Arguments without a property in the schema stay untouched. When nothing changed the
-// bytes come back as they were. warnings tell about repairs that may be wrong. The error is that args is
-// not a JSON object. Parameters that are no valid schema change nothing.
+// bytes come back as they were. warnings name repairs that may be wrong. The error says that args is not a
+// JSON object. Parameters that are not a valid schema change nothing.
 func Coerce(args, parameters json.RawMessage) (coerced json.RawMessage, warnings []string, err error) {
 	s, _ := compile(parameters)
 	if s == nil {

@@ -43,7 +43,7 @@ func (r *Registry) Definitions(ctx context.Context, names []string) []Definition
 }
 
 // described returns the current description and parameters. What Describe leaves empty stays as declared;
-// an error or a panic of it, or parameters that are no schema, keep the declared ones.
+// after an error or a panic of it, or with parameters that are not a schema, the declared ones are used.
 func (r *Registry) described(e *entry) (description string, parameters json.RawMessage) {
 	spec := e.tool.Spec
 	if spec.Describe == nil {

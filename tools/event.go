@@ -2,7 +2,7 @@ package tools
 
 import "time"
 
-// Phase is where in its life an event of a call was made.
+// Phase says at which point of a call an event was made.
 type Phase string
 
 // The phases of a call.

@@ -47,13 +47,13 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // RegistryOptions configure a Registry. The zero value is usable.
 type RegistryOptions struct {
-	// Base is looked up behind the registry's own tools: what all profiles share. It may not be changed
+	// Base holds the tools that all profiles share; the registry's own come first. It can't be changed
 	// through this registry. Nil: none.
 	Base *Registry
 	// AllowOverride says whether a plugin may replace a tool of another toolset
 	// (plugins.entries.<id>.allow_tool_override). Nil: none may.
 	AllowOverride func(owner string) bool
-	// Clock tells the time; nil takes time.Now.
+	// Clock returns the time; nil takes time.Now.
 	Clock func() time.Time
 	Log   zerolog.Logger
 }
@@ -152,7 +152,7 @@ func (r *Registry) mayReplace(old *entry, t Tool, reg registration) error {
 
 // Deregister removes a tool. owner is who asks, empty for the product itself; a plugin removes only what
 // it registered, except in toolsets of MCP servers. Tools of the base registry can't be removed here.
-// The last tool of a toolset takes the toolset's aliases along. Errors: ErrUnknownTool, ErrNotPermitted.
+// With the last tool of a toolset its aliases go too. Errors: ErrUnknownTool, ErrNotPermitted.
 func (r *Registry) Deregister(name, owner string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -266,7 +266,8 @@ func checkTool(t Tool) error {
 	case t.Run == nil:
 		return fmt.Errorf("register %s: %w: it has no handler", t.Name, ErrInvalidSpec)
 	case t.Parallel < Sequential || t.Parallel > Barrier:
-		return fmt.Errorf("register %s: %w: parallel is %d, allowed are Sequential, Safe, PathScoped, Barrier", t.Name, ErrInvalidSpec, t.Parallel)
+		return fmt.Errorf("register %s: %w: parallel is %d, allowed are Sequential, Safe, PathScoped, Barrier", t.Name, ErrInvalidSpec,
+			t.Parallel)
 	case t.Parallel == PathScoped && t.Paths == nil:
 		return fmt.Errorf("register %s: %w: a path-scoped tool needs Paths", t.Name, ErrInvalidSpec)
 	}

@@ -20,7 +20,7 @@ import (
 
 // The bounds of stored results.
 const (
-	// DefaultMaxResult is how many characters of a result go to the model when its tool says nothing.
+	// DefaultMaxResult is how many characters of a result go to the model when its tool sets no limit.
 	DefaultMaxResult = 100_000
 	// ResultRetention is how long a stored result is kept.
 	ResultRetention = 24 * time.Hour
@@ -28,17 +28,17 @@ const (
 	DefaultPreview = 2_000
 	// storedFrame is about how long the words around a preview are, in characters.
 	storedFrame = 500
-	// minInline is how many characters of a result that can't be stored stay at least.
+	// minInline is the least number of characters that is kept of a result that can't be stored.
 	minInline = 2_000
-	// resultStem is the longest file name of a stored result, without its extension, in bytes.
+	// resultStem bounds the file name of a stored result without its extension, in bytes.
 	resultStem = 120
-	// pruneEvery is how often saving looks for expired results.
+	// pruneEvery is the least time between two looks for expired results when one is saved.
 	pruneEvery = time.Hour
 )
 
 // ResultOptions configure a ResultStore. The zero value is usable.
 type ResultOptions struct {
-	// Clock tells the time; nil takes time.Now.
+	// Clock returns the time; nil takes time.Now.
 	Clock func() time.Time
 	// Publish makes a stored file readable where the caller's tools run, such as in a container, and
 	// returns its path there. Nil: tools run on this machine and the stored path is right. On an error the
@@ -74,8 +74,8 @@ func NewResultStore(dir string, o ResultOptions) *ResultStore {
 	return &ResultStore{dir: dir, clock: clock, publish: o.Publish, preview: max(0, preview)}
 }
 
-// Save writes content under a name made from id and returns its path. The same id replaces. The size on
-// disk is checked; a file that is not whole is removed. Now and then it also removes what is expired.
+// Save writes content under a name made from id and returns its path. A second one with the same id replaces
+// the first. The size on disk is checked; an incomplete file is removed. Now and then expired files are removed too.
 func (s *ResultStore) Save(id, content string) (path string, err error) {
 	if err := spill.EnsureDir(s.dir, true); err != nil {
 		return "", fmt.Errorf("store result: %w", err)
@@ -133,7 +133,7 @@ func (s *ResultStore) pruneSometimes() {
 	}
 	s.mu.Unlock()
 	if due {
-		_, _ = s.Prune() // a leftover file is tried again within the hour
+		_, _ = s.Prune() // a file that was left behind is tried again within the hour
 	}
 }
 
@@ -192,7 +192,7 @@ func persistedBlock(content, path string, first int, hint string) string {
 	return b.String()
 }
 
-// inlineCut is the last resort: head and tail of a result that could not be stored.
+// inlineCut returns the head and the tail of a result that could not be stored.
 func inlineCut(content string, limit int, why string) string {
 	n := utf8.RuneCountInString(content)
 	head := limit * 7 / 10

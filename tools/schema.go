@@ -10,8 +10,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// schemaCache compiles a tool's parameters once per text of them: a tool that describes itself anew each
-// time may change them.
+// schemaCache compiles a tool's parameters once for each text of them: a tool that describes itself at each
+// listing may change them.
 type schemaCache struct {
 	mu   sync.Mutex
 	text string
@@ -37,7 +37,7 @@ func (c *schemaCache) get(parameters json.RawMessage) (s *schema, fresh bool, er
 }
 
 // compile prepares parameters. A schema that points outside itself is compiled without validation. An
-// error means that nothing can be said about arguments.
+// error means that arguments can't be judged.
 func compile(parameters json.RawMessage) (s *schema, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -52,7 +52,7 @@ func compile(parameters json.RawMessage) (s *schema, err error) {
 		return nil, fmt.Errorf("compile schema: %w", err)
 	}
 	if root, ok := tree.(map[string]any); ok {
-		delete(root, "$schema") // what the validator does not know by name it refuses as a whole
+		delete(root, "$schema") // the validator refuses the whole schema for a name that it does not know
 	}
 	tree = openAPINull(tree)
 	text, err := encode(tree)

@@ -141,7 +141,7 @@ func (w *refWalk) beside(m map[string]any, path string) []string {
 	return out
 }
 
-// unknownType finds a type that JSON Schema does not have: nothing would ever be valid.
+// unknownType finds a type that JSON Schema does not have: no value would be valid.
 func unknownType(v any) (name string, bad bool) {
 	list, ok := v.([]any)
 	if !ok {

@@ -66,7 +66,7 @@ func (b *Bus) bound(ctx context.Context, inv *Invocation, next Next) Result {
 	preview := b.preview()
 	if n <= limit {
 		if spend(ctx, n) || n <= preview+storedFrame {
-			return r // what a pointer to a file would not make shorter stays as well
+			return r // a pointer to a file would not make it shorter
 		}
 		limit = min(limit, max(preview, minInline))
 	}
@@ -127,7 +127,7 @@ func complete(r Result) Result {
 	return r
 }
 
-// redact takes secrets out of what leaves the bus.
+// redact takes secrets out of results.
 func (b *Bus) redact(ctx context.Context, inv *Invocation, next Next) Result {
 	r := next(ctx, inv)
 	r.Content, r.Summary = b.clean(r.Content), b.clean(r.Summary)
@@ -200,7 +200,8 @@ func (b *Bus) check(ctx context.Context, inv *Invocation, next Next) Result {
 	c := coercer{schema: s}
 	args, warnings, err := c.args(inv.Call.Args)
 	if err != nil {
-		bad := &ArgumentError{Path: "arguments", Constraint: "type", Value: shorten(string(inv.Call.Args)), Allowed: "a JSON object", Message: cut(err.Error())}
+		bad := &ArgumentError{Path: "arguments", Constraint: "type", Value: shorten(string(inv.Call.Args)), Allowed: "a JSON object",
+			Message: cut(err.Error())}
 		return invalid(inv.Call.Name, bad, parameters)
 	}
 	for _, w := range warnings {
@@ -233,7 +234,7 @@ func invalid(name string, bad *ArgumentError, parameters []byte) Result {
 	return f.result(ExitInvalid)
 }
 
-// approve asks whether the call may run. Any doubt is a no.
+// approve asks whether the call may run. Any doubt counts as a refusal.
 func (b *Bus) approve(ctx context.Context, inv *Invocation, next Next) Result {
 	if b.o.Approver == nil {
 		return next(ctx, inv)
@@ -295,7 +296,8 @@ func (b *Bus) begin(ctx context.Context, inv *Invocation, next Next) Result {
 			if ctx.Err() != nil {
 				return notRun(whyNot(ctx))
 			}
-			b.o.Log.Error().Err(err).Str("tool", inv.Call.Name).Str("call", string(inv.Call.ID)).Msg("start of a tool call not recorded, it is not run")
+			b.o.Log.Error().Err(err).Str("tool", inv.Call.Name).Str("call", string(inv.Call.ID)).
+				Msg("start of a tool call not recorded, it is not run")
 			return failure{Error: "Not run: the start of the call could not be recorded. The tool was NOT invoked."}.result(ExitError)
 		}
 	}
@@ -304,7 +306,7 @@ func (b *Bus) begin(ctx context.Context, inv *Invocation, next Next) Result {
 	return next(ctx, inv)
 }
 
-// limit bounds the time of the handler and gives up on one that ignores its context.
+// limit bounds the time of the handler and abandons one that ignores its context.
 func (b *Bus) limit(ctx context.Context, inv *Invocation, next Next) Result {
 	limit := inv.Spec.Timeout
 	if limit == 0 {
@@ -389,7 +391,7 @@ func (b *Bus) run(ctx context.Context, inv *Invocation) (r Result) {
 	return failed
 }
 
-// whyNot says why a call does not begin any more.
+// whyNot says why a call can no longer begin.
 func whyNot(ctx context.Context) string {
 	if errors.Is(context.Cause(ctx), errBatchLimit) {
 		return errBatchLimit.Error()

@@ -9,7 +9,7 @@ import (
 // CallID is the id of one tool call. The model makes it; it is unique within its turn.
 type CallID string
 
-// Caller is on whose behalf a call runs. It is data: a handler decides nothing from ambient state.
+// Caller says on whose behalf a call runs. Handlers know this from here alone, never from global state.
 type Caller struct {
 	Profile string
 	Session string // sessions.ID
@@ -17,7 +17,7 @@ type Caller struct {
 	Turn    int64  // 0 outside a turn
 	// Platform, Account, Chat, Thread and User are where the request came from.
 	Platform, Account, Chat, Thread, User string
-	// Source is who asks: "model", "command", "kernel", "subagent", "cron".
+	// Source says who makes the call: "model", "command", "kernel", "subagent", "cron".
 	Source string
 	// Task is the id of the piece of work within the session that asks, "sa-…" for a subagent; empty in the
 	// conversation itself.
@@ -39,11 +39,11 @@ type Call struct {
 	Caller Caller
 }
 
-// Result is what a call ended with. Content goes to the model.
+// Result is the outcome of a call. Content goes to the model.
 type Result struct {
 	// Content is text for the model, JSON in most tools. Never empty after Dispatch.
 	Content string
-	// IsError tells that Content describes a failure.
+	// IsError says that Content describes a failure.
 	IsError bool
 	// Media are files that belong to the result, for models that see and for chats.
 	Media []Media
@@ -99,8 +99,8 @@ type Spec struct {
 	// answer): after a crash they run again without repeating an effect.
 	Resumable bool
 	Parallel  Parallel
-	// Paths returns the paths a PathScoped call touches; write tells whether it changes them. ok false
-	// means that no scope can be told, which makes the call a barrier.
+	// Paths returns the paths a PathScoped call touches; write says whether it changes them. ok false
+	// means that the paths are not known, which makes the call a barrier.
 	Paths func(call Call) (paths []string, write, ok bool)
 	// Check reports whether the tool can be used now; nil means always. See Registry for caching.
 	Check func(ctx context.Context) bool
@@ -114,10 +114,10 @@ type Spec struct {
 	Attended bool
 	// Timeout bounds one call. 0 takes the bus's default; negative means the handler bounds itself.
 	Timeout time.Duration
-	// MaxResult is how many characters of result go to the model, 0 for the default of 100,000 and
-	// negative for no limit.
+	// MaxResult is how many characters of a result go to the model: 0 takes the default of 100,000,
+	// negative sets no limit.
 	MaxResult int
-	// Emoji stands before the tool's name in progress bubbles; empty takes "⚡".
+	// Emoji is shown before the tool's name in progress bubbles; empty takes "⚡".
 	Emoji string
 	// Preview names the argument that progress bubbles show.
 	Preview string

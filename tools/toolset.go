@@ -112,8 +112,8 @@ func collect(name string, entries map[string]*entry, aliases map[string]string, 
 	return known
 }
 
-// Select returns the tools that a session gets, sorted, and the names that are no toolset. enabled nil is
-// every tool, empty is none. disabled is taken away last.
+// Select returns the tools that a session gets, sorted, and the names that are no toolset. enabled nil means
+// every tool, empty none. disabled is taken away last.
 func (r *Registry) Select(enabled, disabled []string) (names, unknown []string) {
 	if enabled == nil {
 		enabled = []string{"all"}
@@ -155,7 +155,7 @@ func (r *Registry) allAliases() map[string]string {
 	return all
 }
 
-// SourceLabel is how a toolset is called in listings: without the prefix of MCP toolsets, "other" when empty.
+// SourceLabel is the name of a toolset in listings: without the prefix of MCP toolsets, "other" when empty.
 func SourceLabel(toolset string) string {
 	if s := strings.TrimPrefix(toolset, MCPPrefix); s != "" {
 		return s

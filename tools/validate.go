@@ -15,13 +15,13 @@ import (
 
 // ArgumentError says what is wrong with the arguments of a call, so that a model can repair them in one step.
 type ArgumentError struct {
-	// Path is where: arguments, arguments.options.count, arguments["we-ird"][0].
+	// Path says where: arguments, arguments.options.count, arguments["we-ird"][0].
 	Path string
 	// Constraint is the keyword of the schema that is not met: required, type, enum, ...
 	Constraint string
 	// Value is what was given, as JSON, shortened; empty when something is missing.
 	Value string
-	// Allowed is what would be right.
+	// Allowed says what would be valid.
 	Allowed string
 	// Message says it in words, at most 600 characters.
 	Message string
@@ -53,7 +53,8 @@ func (s *schema) validate(args json.RawMessage) (err error) {
 	}()
 	m, derr := decodeArgs(args)
 	if derr != nil {
-		return &ArgumentError{Path: "arguments", Constraint: "type", Value: shorten(string(args)), Allowed: "a JSON object", Message: cut(derr.Error())}
+		return &ArgumentError{Path: "arguments", Constraint: "type", Value: shorten(string(args)), Allowed: "a JSON object",
+			Message: cut(derr.Error())}
 	}
 	if s.resolved == nil {
 		return nil
@@ -225,7 +226,7 @@ func (s *schema) badObject(m map[string]any, sub *jsonschema.Schema, path string
 	return nil
 }
 
-// fault words one violation.
+// fault describes one violation.
 func fault(path, constraint string, v any, allowed, format string, args ...any) *ArgumentError {
 	value, err := encode(v)
 	if err != nil {

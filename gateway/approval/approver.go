@@ -127,7 +127,7 @@ func (a *Approver) Approve(ctx context.Context, call tools.Call, spec tools.Spec
 		return mayRun(), nil
 	}
 	if len(check.Dangers) > 0 && !check.Contained {
-		a.o.Decide(ctx, spec) // whether it runs in a container may be open yet
+		a.o.Decide(ctx, spec) // whether it runs in a container may not be decided yet
 		check, _ = a.o.Checker.Check(call, typed)
 	}
 	d, err := a.layers(ctx, call, check)
@@ -137,7 +137,7 @@ func (a *Approver) Approve(ctx context.Context, call tools.Call, spec tools.Spec
 	return d, err
 }
 
-// maxTyped bounds the unfinished line that is kept of a conversation, in bytes; of a longer one the end is.
+// maxTyped bounds the unfinished line that is kept of a conversation, in bytes; of a longer one the end is kept.
 const maxTyped = 64 << 10
 
 // write keeps the unfinished line of what is written.
@@ -156,7 +156,8 @@ func (a *Approver) write(key, text string) {
 func (a *Approver) layers(ctx context.Context, call tools.Call, check terminal.Check) (tools.Decision, error) {
 	if check.Refusal != "" {
 		a.o.Metrics.Approval("refused")
-		return mayNotRun("the command was not run: %s. This is never allowed, and no approval changes it; don't try it in another form", check.Refusal), nil
+		return mayNotRun("the command was not run: %s. This is never allowed, and no approval changes it; don't try it in another form",
+			check.Refusal), nil
 	}
 	if pattern := access.Denied(a.o.Settings.Current().Approvals.Deny, check.Candidates); pattern != "" {
 		a.o.Metrics.Approval("rule")
@@ -258,8 +259,9 @@ func (a *Approver) ask(ctx context.Context, w wish, open []terminal.Danger, judg
 		choices = []turn.Choice{turn.ChoiceOnce, turn.ChoiceDeny}
 	}
 	a.o.Metrics.Approval("asked")
-	got, err := a.o.Asker.Approve(ctx, w.call, turn.ApprovalRequest{Command: w.command, Preview: a.preview(w.command), Kinds: keysOf(open), Choices: choices,
-		Judged: judged, Timeout: c.Timeout})
+	got, err := a.o.Asker.Approve(ctx, w.call, turn.ApprovalRequest{Command: w.command, Preview: a.preview(w.command), Kinds: keysOf(open),
+		Choices: choices,
+		Judged:  judged, Timeout: c.Timeout})
 	switch {
 	case errors.Is(err, turn.ErrNobody):
 		return a.unattended(w, c, open), nil
@@ -267,7 +269,8 @@ func (a *Approver) ask(ctx context.Context, w wish, open []terminal.Danger, judg
 		return tools.Decision{}, err
 	}
 	a.o.Metrics.Approval(string(got.Choice))
-	a.o.Log.Info().Str("choice", string(got.Choice)).Strs("kinds", got.Kinds).Str("session", string(got.Session)).Msg("an approval was decided")
+	a.o.Log.Info().Str("choice", string(got.Choice)).Strs("kinds", got.Kinds).Str("session", string(got.Session)).
+		Msg("an approval was decided")
 	switch {
 	case got.Choice == turn.ChoiceAlways:
 		a.keep(ctx, got)

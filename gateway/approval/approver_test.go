@@ -102,7 +102,8 @@ func (r *rig) Approval(outcome string)               { r.counts[outcome]++ }
 func (r *rig) ModelUsed(m model.Info, _ model.Usage) { r.counts["model "+m.Provider]++ }
 func (r *rig) says(choice turn.Choice, reason string) {
 	r.answer = func(req turn.ApprovalRequest) (turn.Approval, error) {
-		return turn.Approval{Choice: choice, Reason: reason, Session: "s1", Kinds: req.Kinds, Address: platforms.Address{Platform: "web", Account: "a", Chat: "c"}}, nil
+		at := platforms.Address{Platform: "web", Account: "a", Chat: "c"}
+		return turn.Approval{Choice: choice, Reason: reason, Session: "s1", Kinds: req.Kinds, Address: at}, nil
 	}
 }
 
@@ -158,7 +159,8 @@ func TestApprover_FloorAndPatternsComeFirst(t *testing.T) {
 	for _, mode := range []string{"manual", "smart", "off"} {
 		r := newRig(t)
 		r.yolo = true
-		r.cfg.Approvals.Mode, r.cfg.Approvals.Deny, r.cfg.CommandAllowlist = mode, []string{"npm PUBLISH*"}, []string{"recursive-delete", "npm publish"}
+		r.cfg.Approvals.Mode, r.cfg.Approvals.Deny = mode, []string{"npm PUBLISH*"}
+		r.cfg.CommandAllowlist = []string{"recursive-delete", "npm publish"}
 		d := r.run("rm -rf /")
 		require.False(t, d.Allowed)
 		require.Contains(t, d.Reason, "never allowed")

@@ -41,7 +41,8 @@ func (a *Approver) judge(ctx context.Context, command string, dangers []terminal
 	ctx, cancel := context.WithTimeout(ctx, judgeTime)
 	defer cancel()
 	text := fmt.Sprintf("Why it was found suspicious: %s\n\n<command>\n%s\n</command>", reasons(dangers), a.o.Redact(command))
-	resp, err := m.Stream(ctx, model.Request{System: judgePrompt, Messages: []model.Message{{Role: "user", Text: text}}, MaxOutput: 2000, Reasoning: "none"}, func(model.Delta) {})
+	req := model.Request{System: judgePrompt, Messages: []model.Message{{Role: "user", Text: text}}, MaxOutput: 2000, Reasoning: "none"}
+	resp, err := m.Stream(ctx, req, func(model.Delta) {})
 	if err != nil {
 		a.o.Log.Warn().Err(err).Msg("a command can't be judged; a person is asked")
 		return judgedUnsure

@@ -54,7 +54,8 @@ func List(ctx context.Context, store sessions.Store) (Reply, error) {
 			return err
 		}
 		for _, a := range waiting {
-			r.Waiting = append(r.Waiting, Waiting{Preview: a.Preview, Kinds: a.Kinds, Platform: string(a.Address.Platform), Chat: string(a.Address.Chat), Asked: a.Asked, Until: a.Until})
+			r.Waiting = append(r.Waiting, Waiting{Preview: a.Preview, Kinds: a.Kinds,
+				Platform: string(a.Address.Platform), Chat: string(a.Address.Chat), Asked: a.Asked, Until: a.Until})
 		}
 		list, err := v.Sessions(sessions.SessionQuery{Limit: suggestSessions})
 		if err != nil {

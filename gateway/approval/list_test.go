@@ -24,7 +24,8 @@ func (r *rig) ran(session sessions.ID, tx sessions.Tx, did bool, commands ...str
 		require.NoError(r.t, tx.Append(
 			&sessions.Message{Session: session, Role: sessions.Assistant, Active: true, At: time.Now(),
 				ToolCalls: []sessions.ToolCall{{ID: id, Name: "terminal", Arguments: fmt.Sprintf(`{"command":%q}`, command)}}},
-			&sessions.Message{Session: session, Role: sessions.Tool, ToolCallID: id, ToolName: "terminal", Content: result, Active: true, At: time.Now()}))
+			&sessions.Message{Session: session, Role: sessions.Tool, ToolCallID: id, ToolName: "terminal", Content: result, Active: true,
+				At: time.Now()}))
 	}
 }
 
@@ -32,7 +33,8 @@ func (r *rig) ran(session sessions.ID, tx sessions.Tx, did bool, commands ...str
 func TestList_Suggestions(t *testing.T) {
 	r := newRig(t)
 	require.NoError(t, r.store.Update(t.Context(), sessions.EdgeState, func(tx sessions.Tx) error {
-		s, err := tx.OpenSession("k", sessions.Origin{Address: platforms.Address{Platform: "web", Account: "a", Chat: "c"}, User: "u"}, time.Now())
+		at := platforms.Address{Platform: "web", Account: "a", Chat: "c"}
+		s, err := tx.OpenSession("k", sessions.Origin{Address: at, User: "u"}, time.Now())
 		require.NoError(t, err)
 		r.ran(s.ID, tx, true, "python3 -c 'print(1)'", "python3 -c 'print(2)'", "python3 -c 'print(3)'", "python3 -c 'print(4)'")
 		r.ran(s.ID, tx, true, "rm -rf a", "rm -rf b", "rm -rf c", "rm -rf d")

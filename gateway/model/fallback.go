@@ -11,7 +11,7 @@ import (
 // about the request, and the loop has to change it. Response.Model says who answered. When all fail, the
 // error is the first model's, joined with the others'.
 //
-// It panics without a model. With one it returns that.
+// It panics without a model. A single model is returned as it is.
 func Fallback(models ...Model) Model {
 	switch len(models) {
 	case 0:

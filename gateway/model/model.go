@@ -12,8 +12,8 @@ type Model interface {
 	// Info says which model it is. No I/O.
 	Info() Info
 	// Stream sends the request and calls on for each piece in order, from one goroutine, until the answer
-	// is complete. It returns the whole answer. When ctx ends it returns within a blink with ctx's cause,
-	// whatever the network does, and on is not called any more. Errors are *Error or the context's.
+	// is complete. It returns the whole answer. When ctx ends it returns at once with ctx's cause,
+	// whatever the network does, and on is no longer called. Errors are *Error or the context's.
 	Stream(ctx context.Context, req Request, on func(Delta)) (Response, error)
 }
 
@@ -89,7 +89,7 @@ type Delta struct {
 	Text      string
 	Reasoning string
 	Tool      string
-	// Restart is true when the answer begins anew (a retry, another model): what was streamed so far is
+	// Restart is true when the answer starts over (a retry, another model): what was streamed so far is
 	// void and a preview of it is to be emptied. Nothing else is set then. Only Retry and Fallback send it,
 	// and only when something was streamed before.
 	Restart bool
@@ -127,7 +127,7 @@ const (
 	ContextLength Kind = "context_length" // the request is too long for the model
 	BadRequest    Kind = "bad_request"    // refused for good
 	Policy        Kind = "policy"         // refused by a content policy
-	Invalid       Kind = "invalid"        // the answer makes no sense (garbage, empty)
+	Invalid       Kind = "invalid"        // the answer is unusable (garbage, empty)
 )
 
 // Error is a failed call. Its text never holds a key.

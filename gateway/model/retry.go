@@ -30,11 +30,11 @@ type RetryPolicy struct {
 	// each wait is shortened at random by up to a half, so that many sessions do not come back together.
 	Backoff    time.Duration
 	MaxBackoff time.Duration
-	// MaxRetryAfter is the longest wait that a provider may ask for. Where it asks for more, the error comes
-	// back at once, so that a fallback can answer and the user isn't kept waiting; 0 takes
+	// MaxRetryAfter is the longest wait that a provider may ask for. Where it asks for more, the error is
+	// returned at once, so that a fallback can answer and the user isn't kept waiting; 0 takes
 	// DefaultMaxRetryAfter.
 	MaxRetryAfter time.Duration
-	// OnRetry, when set, is told before each wait: which attempt failed (from 1), how long the wait is, and
+	// OnRetry, when set, is called before each wait: which attempt failed (from 1), how long the wait is, and
 	// why. It runs on the goroutine of Stream.
 	OnRetry func(attempt int, wait time.Duration, err error)
 	// Rand returns a number in [0,1) for the jitter. nil takes math/rand.
@@ -81,8 +81,8 @@ func (p RetryPolicy) wait(attempt int, err *Error) (d time.Duration, ok bool) {
 }
 
 // Retry returns a model that makes a failed call again while the error is Retryable, with backoff, and that
-// asks again when the answer is empty (see Empty). Errors that waiting can't mend come back at once, and so
-// does the end of the context, also in the middle of a wait.
+// asks again when the answer is empty (see Empty). Errors that waiting can't mend are returned at once, and so
+// is the end of the context, also in the middle of a wait.
 //
 // When pieces of a failed answer were delivered already, the next attempt is announced by Delta.Restart.
 func Retry(m Model, policy RetryPolicy) Model {

@@ -72,7 +72,8 @@ func (a archive) Session(ctx context.Context, scope sessionsearch.Scope, id stri
 	return out, err
 }
 
-func (a archive) Around(ctx context.Context, scope sessionsearch.Scope, id string, at int64, before, after int) (out []sessionsearch.Message, err error) {
+func (a archive) Around(ctx context.Context, scope sessionsearch.Scope, id string, at int64, before, after int) (
+	out []sessionsearch.Message, err error) {
 	err = a.view(ctx, func(v sessions.View) error {
 		if _, err := allowed(v, scope, id); err != nil {
 			return err
@@ -84,7 +85,8 @@ func (a archive) Around(ctx context.Context, scope sessionsearch.Scope, id strin
 	return out, err
 }
 
-func (a archive) Read(ctx context.Context, scope sessionsearch.Scope, id string, after int64, limit int) (out []sessionsearch.Message, err error) {
+func (a archive) Read(ctx context.Context, scope sessionsearch.Scope, id string, after int64, limit int) (
+	out []sessionsearch.Message, err error) {
 	err = a.view(ctx, func(v sessions.View) error {
 		if _, err := allowed(v, scope, id); err != nil {
 			return err

@@ -52,8 +52,8 @@ func (l *CallLog) Write(s sessions.ID, e tools.Event) {
 		args = append(args[:callLogArgs:callLogArgs], '…')
 	}
 	c := e.Call.Caller
-	line, err := json.Marshal(callLine{Time: e.At, Session: string(s), Chat: c.Platform + ":" + c.Chat, Tool: e.Call.Name, Args: l.clean(string(args)),
-		Exit: e.Result.Exit, TookMS: e.Result.Took.Milliseconds()})
+	line, err := json.Marshal(callLine{Time: e.At, Session: string(s), Chat: c.Platform + ":" + c.Chat, Tool: e.Call.Name,
+		Args: l.clean(string(args)), Exit: e.Result.Exit, TookMS: e.Result.Took.Milliseconds()})
 	if err != nil {
 		return
 	}

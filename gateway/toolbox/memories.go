@@ -33,7 +33,7 @@ func newMemories(o Options, opt memory.Options) *memories {
 	return &memories{o: o, opt: opt, stores: map[string]*memory.Store{}}
 }
 
-// of returns the store of a conversation. A job has that of the chat it was made in; one that was made in none has its own.
+// of returns the store of a conversation. A job has the store of the chat it was made in, or its own when it was made elsewhere.
 func (m *memories) of(o sessions.Origin) *memory.Store {
 	if t, ok := m.o.Task(o.Address); ok && t.Origin != nil {
 		o = *t.Origin

@@ -56,7 +56,7 @@ type Processes struct {
 	records *records
 }
 
-// NewProcesses returns none yet; Start and Recover take up those of an earlier daemon.
+// NewProcesses starts nothing; Start and Recover take up the processes of an earlier daemon.
 func NewProcesses(o ProcessOptions) *Processes {
 	r := &records{o: o}
 	return &Processes{records: r, Processes: process.New(process.Options{Environment: o.Workspace.Environment, Store: r, Redact: o.Redact,
@@ -68,10 +68,10 @@ func NewProcesses(o ProcessOptions) *Processes {
 // Start says who brings news to conversations from now on. Before it there is no process, so no news.
 func (p *Processes) Start(w Waker) { p.records.waker.Store(&w) }
 
-// Of returns those of a conversation.
+// Of returns the processes of a conversation.
 func (p *Processes) Of(key sessions.Key) []process.View { return p.Processes.Of(string(key)) }
 
-// End ends those of a conversation and returns how many ran.
+// End ends the processes of a conversation and returns how many ran.
 func (p *Processes) End(key sessions.Key) int { return p.Processes.End(string(key)) }
 
 // records keeps the processes as durable values and makes news of what they report.
@@ -113,7 +113,7 @@ func (r *records) Save(ctx context.Context, record process.Record, news ...proce
 	if len(news) == 0 {
 		return r.o.Store.Update(ctx, sessions.EdgeState, keep)
 	}
-	// What was given before is not given again, so all but the last may come first.
+	// News that were brought before are dropped, so all but the last may come first.
 	for _, n := range news[:len(news)-1] {
 		if err := r.Tell(ctx, n); err != nil {
 			return err
@@ -147,7 +147,8 @@ func (r *records) wake(ctx context.Context, n process.News, keep func(sessions.T
 		}
 		return r.o.Store.Update(ctx, sessions.EdgeState, keep)
 	}
-	at := platforms.Address{Platform: platforms.Name(o.Platform), Account: platforms.AccountID(o.Account), Chat: platforms.ChatID(o.Chat), Thread: platforms.ThreadID(o.Thread)}
+	at := platforms.Address{Platform: platforms.Name(o.Platform), Account: platforms.AccountID(o.Account),
+		Chat: platforms.ChatID(o.Chat), Thread: platforms.ThreadID(o.Thread)}
 	w := News{ID: n.ID, Key: sessions.Key(o.Key), Session: sessions.ID(o.Session), Address: at, User: platforms.UserID(o.User), Text: n.Text}
 	if text := r.notice(at, n); text != "" {
 		w.Notice = r.o.Row(at, text)
@@ -174,7 +175,8 @@ func (r *records) notice(at platforms.Address, n process.News) string {
 	case failed:
 		key, code = "process.failed", *v.Exit
 	}
-	text := r.o.Printer(at).T(key, locales.Str("command", format.Code(short(v.Command))), locales.Int("code", code), locales.Dur("time", v.Age))
+	text := r.o.Printer(at).T(key, locales.Str("command", format.Code(short(v.Command))), locales.Int("code", code),
+		locales.Dur("time", v.Age))
 	if last := lastLines(n.Output); last != "" && (failed || mode == "all" || mode == "result") {
 		text += "\n```\n" + strings.ReplaceAll(last, "```", "'''") + "\n```"
 	}

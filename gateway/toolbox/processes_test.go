@@ -25,7 +25,8 @@ func TestProcesses_Notice(t *testing.T) {
 		return process.News{Process: process.View{ID: "proc_1", Command: "make\nall", State: state, Exit: exit, Age: 90 * time.Second},
 			Output: "1\n2\n3\n4\n5\n```6\n" + strings.Repeat("x", 600)}
 	}
-	good, bad, lost, stopped, match := news(process.Exited, &zero), news(process.Exited, &three), news(process.Lost, nil), news(process.Killed, nil), news(process.Running, nil)
+	good, bad, lost := news(process.Exited, &zero), news(process.Exited, &three), news(process.Lost, nil)
+	stopped, match := news(process.Killed, nil), news(process.Running, nil)
 	for mode, want := range map[string][]bool{ // good, bad, lost, stopped, match; then the lines of good
 		"concise": {true, true, true, true, false, false},
 		"result":  {true, true, true, true, false, true},
@@ -51,5 +52,6 @@ func TestProcesses_Notice(t *testing.T) {
 }
 
 func newsOf(key string) process.News {
-	return process.News{ID: "n1", Text: "it has ended", Owner: process.Owner{Key: key, Session: "s1", Platform: "web", Account: "a", Chat: "c", User: "u"}}
+	return process.News{ID: "n1", Text: "it has ended",
+		Owner: process.Owner{Key: key, Session: "s1", Platform: "web", Account: "a", Chat: "c", User: "u"}}
 }

@@ -41,7 +41,7 @@ type Options struct {
 	Asker       clarify.Asker
 	// Origin returns where a running turn comes from; ok is false when none of that id runs.
 	Origin func(turn sessions.TurnID) (o sessions.Origin, ok bool)
-	// Task returns what the scheduled job does whose runs have this address; ok is false elsewhere.
+	// Task returns what the scheduled job of a run's address does; ok is false for other addresses.
 	Task func(at platforms.Address) (t cron.Task, ok bool)
 	// Trusted reports accounts through which only the profile's owner comes.
 	Trusted func(account platforms.Account) bool
@@ -74,8 +74,8 @@ func New(o Options) (*Toolbox, error) {
 	b := &Toolbox{o: o, memo: map[string][]model.ToolDef{}, registry: tools.NewRegistry(tools.RegistryOptions{Clock: o.Now, Log: o.Log}),
 		results: tools.NewResultStore(o.Paths.Spill, tools.ResultOptions{Clock: o.Now,
 			Preview: onOff(cfg.Tools.Output.PreviewChars > 0, cfg.Tools.Output.PreviewChars)})}
-	b.files = files.New(files.Deps{Environment: o.Workspace.Environment, Home: o.Paths.Home, Root: o.Paths.Home, SafeRoots: cfg.Security.WriteRoots,
-		Approve: o.Approver.ApproveWrite, Now: o.Now})
+	b.files = files.New(files.Deps{Environment: o.Workspace.Environment, Home: o.Paths.Home, Root: o.Paths.Home,
+		SafeRoots: cfg.Security.WriteRoots, Approve: o.Approver.ApproveWrite, Now: o.Now})
 	if m := cfg.Memory; m.Enabled || m.UserProfileEnabled {
 		b.memory = newMemories(o, memory.Options{Dir: o.Paths.Memory,
 			MemoryLimit: onOff(m.Enabled, m.CharLimit), UserLimit: onOff(m.UserProfileEnabled, m.UserCharLimit)})
@@ -107,7 +107,8 @@ func (b *Toolbox) tools(cfg *config.Config) []tools.Tool {
 
 // Terminal is what the terminal tool works with, and the check of what a call would do.
 func Terminal(cfg *config.Config, home string, w *workspace.Workspace, p *Processes, now func() time.Time) terminal.Deps {
-	return terminal.Deps{Environment: w.Environment, Protected: []string{home}, Timeout: cfg.Terminal.Timeout, Processes: p.Processes, Now: now}
+	return terminal.Deps{Environment: w.Environment, Protected: []string{home}, Timeout: cfg.Terminal.Timeout,
+		Processes: p.Processes, Now: now}
 }
 
 // newBus makes the dispatch bus over the registry. It redacts what looks like a secret, or the configured secrets alone.

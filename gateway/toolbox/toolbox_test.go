@@ -93,8 +93,8 @@ func newRig(t *testing.T, tune ...func(*config.Config)) *rig {
 	processes := NewProcesses(ProcessOptions{Config: current, Store: r.store, Workspace: space, Printer: printer, Row: row,
 		Redact: func(s string) string { return s }, Log: log, Now: time.Now})
 	commands := Terminal(r.cfg, home, space, processes, time.Now)
-	approver := approval.New(approval.Options{Store: r.store, Settings: r, Checker: commands, Decide: space.Decide, Asker: nobody{}, Printer: printer,
-		Notice: row, Redact: func(s string) string { return s }, Metrics: counts{}, Log: log, Now: time.Now})
+	approver := approval.New(approval.Options{Store: r.store, Settings: r, Checker: commands, Decide: space.Decide,
+		Asker: nobody{}, Printer: printer, Notice: row, Redact: func(s string) string { return s }, Metrics: counts{}, Log: log, Now: time.Now})
 	r.todos = NewTodos(r.store, log, time.Now)
 	r.Toolbox, err = New(Options{Config: current, Paths: paths, Store: r.store, Workspace: space, Checkpoints: pictures, Processes: processes,
 		Terminal: commands, Todos: r.todos, Approver: approver, Asker: nobody{},
@@ -286,7 +286,8 @@ func TestCallLog(t *testing.T) {
 	var out strings.Builder
 	l := NewCallLog(file, redact.New("hunter2").String, zerolog.New(&out))
 	require.NoFileExists(t, file)
-	event := tools.Event{At: time.Unix(0, 0), Call: tools.Call{Name: "terminal", Args: json.RawMessage(`{"command":"echo hunter2 ` + strings.Repeat("ä", 3000) + `"}`),
+	args := json.RawMessage(`{"command":"echo hunter2 ` + strings.Repeat("ä", 3000) + `"}`)
+	event := tools.Event{At: time.Unix(0, 0), Call: tools.Call{Name: "terminal", Args: args,
 		Caller: tools.Caller{Platform: "slack", Chat: "C1"}}, Result: &tools.Result{Exit: tools.ExitOK, Took: 1500 * time.Millisecond}}
 	l.Write("s1", event)
 	l.Close()
@@ -324,5 +325,6 @@ func TestProcesses_News(t *testing.T) {
 	require.NoError(t, p.records.Tell(t.Context(), newsOf("")), "there is nobody to tell")
 	require.Empty(t, r.news)
 	require.NoError(t, p.records.Tell(t.Context(), newsOf("k")))
-	require.Equal(t, []News{{ID: "n1", Key: "k", Session: "s1", Address: platforms.Address{Platform: "web", Account: "a", Chat: "c"}, User: "u", Text: "it has ended"}}, r.news)
+	at := platforms.Address{Platform: "web", Account: "a", Chat: "c"}
+	require.Equal(t, []News{{ID: "n1", Key: "k", Session: "s1", Address: at, User: "u", Text: "it has ended"}}, r.news)
 }

@@ -28,7 +28,7 @@ import (
 
 // CourierOptions configure a Courier. All functions are needed.
 type CourierOptions struct {
-	// Place is where the commands of a conversation run.
+	// Place returns where the commands of a conversation run.
 	Place func(of sessions.Key) (sandbox.Environment, error)
 	// Layouts are the mounts of all containers that may have the conversation's files (see docker.Layouts).
 	Layouts func(of sessions.Key) []mounts.Table
@@ -108,8 +108,9 @@ const maxTold = 1000
 var errNotFound = errors.New("there is no such file")
 
 // Resolve returns where a file that the conversation's tools named is on this machine: a private copy of what is in the
-// sandbox, or the name itself where that is this machine. The mounts of the running place are asked first, then every
-// layout, then the place itself. An error says for people why there is none; the reasons are logged once for a path.
+// sandbox, or the name itself where the tools run on this machine. The mounts of the running environment are asked first,
+// then every layout, then the environment itself. An error tells people why there is none; the reasons are logged once for
+// a path.
 func (c *Courier) Resolve(ctx context.Context, of sessions.Key, name string) (string, error) {
 	env, err := c.o.Place(of)
 	if err != nil {
@@ -139,7 +140,7 @@ func (c *Courier) Resolve(ctx context.Context, of sessions.Key, name string) (st
 		}
 		reasons = append(reasons, err.Error())
 	}
-	if backend != "auto" { // where that is decided
+	if backend != "auto" { // with auto it is decided already
 		host, err := c.fetch(ctx, env, name)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, sandbox.ErrUnavailable) {
 			return host, c.forPeople(err)
@@ -153,7 +154,7 @@ func (c *Courier) Resolve(ctx context.Context, of sessions.Key, name string) (st
 	return "", errNotFound
 }
 
-// tables are the mounts to look through: those of the running place, then every layout.
+// tables are the mounts to look through: those of the running environment, then every layout.
 func (c *Courier) tables(env sandbox.Environment, of sessions.Key) []mounts.Table {
 	var tables []mounts.Table
 	if m, ok := env.(interface{ Mounts() mounts.Table }); ok {
@@ -230,7 +231,7 @@ func system(p string) bool {
 	return false
 }
 
-// keep writes a copy: a directory of its own, so that the file has the name that people see.
+// keep writes a copy, in its own directory so that the file has the name that people see.
 func (c *Courier) keep(r io.Reader, name string) (string, error) {
 	if err := spill.EnsureDir(c.o.Dir, true); err != nil {
 		return "", err
@@ -288,7 +289,7 @@ func (c *Courier) copies() (all []copied, total int64) {
 	return all, total
 }
 
-// makeRoom drops the oldest copies while they are more than all may be, none that may still be sent.
+// makeRoom drops the oldest copies while all together are too large, but none that may still be sent.
 func (c *Courier) makeRoom() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

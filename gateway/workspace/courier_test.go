@@ -20,7 +20,7 @@ import (
 	"herald/tools/sandbox/mounts"
 )
 
-// elsewhere is this machine in the part of another place: with files of its own, and mounts where it has some.
+// elsewhere is this machine playing another environment: with its own files, and mounts where it has some.
 type elsewhere struct {
 	*local.Environment
 	backend string

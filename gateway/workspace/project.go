@@ -24,7 +24,7 @@ type mounted interface{ Mounts() mounts.Table }
 type Project struct {
 	// Host is its name on this machine.
 	Host string
-	// mounts lead back to the names that the agent and people use; none where they are the same.
+	// mounts translate to the names that the agent and people use; none where they are the same.
 	mounts mounts.Table
 }
 
@@ -36,8 +36,8 @@ func (p Project) Shown(host string) string {
 	return host
 }
 
-// Project finds a directory of an environment on this machine. Links mean what they mean there; a directory that is not
-// there yet is found by its name.
+// Project finds a directory of an environment on this machine. Links are resolved as the environment would; a directory that does
+// not exist yet is found by its name.
 func (s Settings) Project(env sandbox.Environment, dir string) (Project, error) {
 	switch backend := env.Backend(); {
 	case backend == "local":
@@ -144,7 +144,7 @@ func (s Settings) Confine(p string) string {
 	return docker.Confine(o, p)
 }
 
-// inside reports whether a path is a directory or below it, and how it goes on from there.
+// inside reports whether a path is a directory or below it; rel is the rest of the path.
 func inside(p, dir string) (rel string, ok bool) {
 	rel, err := filepath.Rel(dir, p)
 	return rel, err == nil && filepath.IsLocal(rel)

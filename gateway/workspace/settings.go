@@ -84,8 +84,8 @@ func (s Settings) local() (sandbox.Environment, error) {
 			init = append(init, rc)
 		}
 	}
-	return local.New(local.Options{Dir: dir, Home: home, SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: SecretNames(s.Config, os.Environ()),
-		InitFiles: init, Shell: t.Shell, Window: s.Config.Tools.Output.MaxBytes, Now: s.Now,
+	return local.New(local.Options{Dir: dir, Home: home, SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough,
+		Deny: SecretNames(s.Config, os.Environ()), InitFiles: init, Shell: t.Shell, Window: s.Config.Tools.Output.MaxBytes, Now: s.Now,
 		Supervisor: s.Supervisor, JobDir: filepath.Join(s.Paths.Home, "processes"), JobLog: int64(s.Config.Processes.LogMB) << 20,
 		KeepJobs: s.Config.Processes.OnStop == "keep", JobGrace: s.Config.Processes.Grace})
 }
@@ -103,7 +103,8 @@ func (s Settings) ssh() (sandbox.Environment, error) {
 	}
 	p := s.Config.Processes
 	return ssh.New(ssh.Options{Host: t.SSHHost, User: t.SSHUser, Port: t.SSHPort, Key: t.SSHKey, KnownHosts: known, Dir: dir,
-		SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: SecretNames(s.Config, os.Environ()), InitFiles: t.InitFiles, Window: s.Config.Tools.Output.MaxBytes,
+		SpillDir: s.spillDir(), Passthrough: t.EnvPassthrough, Deny: SecretNames(s.Config, os.Environ()), InitFiles: t.InitFiles,
+		Window:   s.Config.Tools.Output.MaxBytes,
 		KeepJobs: p.OnStop == "keep", JobGrace: p.Grace, JobLog: int64(p.LogMB) << 20})
 }
 
@@ -144,10 +145,12 @@ func (s Settings) Docker(key string) (docker.Options, error) {
 		Engine:      t.DockerHost,
 		Request:     docker.Request{Persistent: t.ContainerPersistent, Shared: t.DockerSharedKey, Profile: s.Profile, Session: key},
 		KeepRunning: t.DockerKeep, KeepOrphans: !t.DockerReaper, Dir: s.sandboxDir(),
-		Image: t.DockerImage, Cwd: t.Cwd, Volumes: t.DockerVolumes, Env: t.DockerEnv, Forward: t.DockerForward, Lookup: s.variable, Extra: t.DockerExtra,
+		Image: t.DockerImage, Cwd: t.Cwd, Volumes: t.DockerVolumes, Env: t.DockerEnv, Forward: t.DockerForward,
+		Lookup: s.variable, Extra: t.DockerExtra,
 		NoNetwork: !t.DockerNetwork, HostUser: t.DockerHostUser, Shm: t.DockerShm, CPU: t.ContainerCPU, MemoryMB: int64(t.ContainerMemoryMB),
 		JobGrace: s.Config.Processes.Grace, JobLog: int64(s.Config.Processes.LogMB) << 20,
-		DiskMB: int64(t.ContainerDiskMB), Snap: t.DockerSnap, SpillDir: s.spillDir(), Window: s.Config.Tools.Output.MaxBytes, Now: s.Now, Log: s.Log,
+		DiskMB: int64(t.ContainerDiskMB), Snap: t.DockerSnap, SpillDir: s.spillDir(), Window: s.Config.Tools.Output.MaxBytes,
+		Now: s.Now, Log: s.Log,
 	}
 	if o.Image == "" {
 		o.Image, o.Dockerfile = docker.BuiltImage(image.Dockerfile), image.Dockerfile
@@ -182,8 +185,8 @@ func (s Settings) shown() ([]docker.ReadOnlyFile, error) {
 	return files, nil
 }
 
-// sandboxDir is where the files of persistent containers are. It is one for all profiles of a home, so that those with a
-// shared key find the same.
+// sandboxDir is where the files of persistent containers are: one directory for all profiles of a home, so that profiles
+// with a shared key have the same files.
 func (s Settings) sandboxDir() string {
 	if dir := s.Config.Terminal.SandboxDir; dir != "" {
 		return dir

@@ -125,7 +125,7 @@ func (w *Workspace) Choice() auto.Choice {
 // OnHost reports whether commands surely run on this machine.
 func (w *Workspace) OnHost() bool { return w.Choice().Backend == "local" }
 
-// Deciding is a tool with the decision before it: calls that only read have no checkpoint.
+// Deciding is a tool that lets backend auto decide first: calls that only read have no checkpoint that would.
 func (w *Workspace) Deciding(t tools.Tool) tools.Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {

@@ -1,5 +1,5 @@
 // Package clarify is the tool with which the agent asks the person it works for. It knows nothing of how
-// a question is shown or where its answer waits: an Asker does both, durably, so that a question outlives a restart.
+// a question is shown or where its answer is kept: an Asker does both, durably, so that a question outlives a restart.
 package clarify
 
 import (

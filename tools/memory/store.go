@@ -1,7 +1,7 @@
-// Package memory keeps what the agent wants to know in every session: notes of its own (MEMORY.md) and
+// Package memory keeps what the agent wants to know in every session: its own notes (MEMORY.md) and
 // facts about the person (USER.md), two small files in the profile's home that people may read and edit.
 //
-// It promises that a change is whole or not made, that two processes never lose each other's changes, that text
+// It promises that a change is made as a whole or not at all, that two processes never lose each other's changes, that text
 // which tries to command the agent does not get in, and that a file changed by hand into something this package
 // can't keep is saved aside and left alone.
 package memory
@@ -40,7 +40,7 @@ const (
 	DefaultUserLimit   = 1375
 )
 
-// delimiter stands between entries, on a line of its own.
+// delimiter separates entries, on its own line.
 const delimiter = "\n§\n"
 
 const (
@@ -177,7 +177,7 @@ type State struct {
 	Changed bool
 }
 
-// Apply makes all changes or none. Limits count for the result only, so a batch may make room for itself.
+// Apply makes all changes or none. Limits apply to the result only, so a batch may make room for itself.
 // Errors are *Refusal, or those of the file system.
 func (s *Store) Apply(ctx context.Context, t Target, ops []Operation) (State, error) {
 	limit, on := s.limits[t]
@@ -293,8 +293,8 @@ func (op Operation) apply(entries []string) ([]string, error) {
 	return entries, nil
 }
 
-// drift refuses to write over a file that someone changed into what parsing and joining would not give back, or that
-// holds one entry longer than the whole limit. A copy is saved first.
+// drift refuses to write over a file that someone changed in a way that parsing and joining would lose, or in which one
+// entry is longer than the limit of the whole file. A copy is saved first.
 func (s *Store) drift(t Target, raw string, entries []string, limit int) error {
 	whole := strings.TrimSpace(raw) == strings.Join(entries, delimiter)
 	long := slices.ContainsFunc(entries, func(e string) bool { return utf8.RuneCountInString(e) > limit })

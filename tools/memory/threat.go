@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// threats are texts that have no place in a note of facts: they talk to the model, or tell it to carry
+// threats are texts that do not belong in a note of facts: they talk to the model, or tell it to carry
 // secrets away. The text is folded to lower case with single spaces before it is matched.
 var threats = []struct {
 	form *regexp.Regexp
@@ -26,7 +26,8 @@ var threats = []struct {
 // Threat returns what makes a text unfit for memory, worded to follow "it"; empty when there is nothing.
 func Threat(text string) string {
 	for _, r := range text {
-		if unicode.Is(unicode.Cf, r) && r != '\u200d' && r != '\u200c' || r >= 0xE0000 && r <= 0xE007F || unicode.IsControl(r) && r != '\n' && r != '\t' {
+		if unicode.Is(unicode.Cf, r) && r != '\u200d' && r != '\u200c' ||
+			r >= 0xE0000 && r <= 0xE007F || unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return fmt.Sprintf("has the invisible character U+%04X", r)
 		}
 	}

@@ -19,8 +19,7 @@ func New(s *Store) tools.Tool {
 	return NewFor(s.Targets(), func(tools.Caller) *Store { return s })
 }
 
-// NewFor is New where callers have stores of their own: of returns the caller's, never nil, with these targets
-// switched on.
+// NewFor is New where each caller has its own store: of returns the caller's, never nil, with these targets switched on.
 func NewFor(targets []Target, of func(tools.Caller) *Store) tools.Tool {
 	return tools.Tool{
 		Spec: tools.Spec{
@@ -67,7 +66,7 @@ func parameters(targets []Target) json.RawMessage {
 		fields + `},"required":["action"],"additionalProperties":false}}},"additionalProperties":false}`)
 }
 
-// reply is what the model gets of a change that was made. The entries are not repeated.
+// reply is what the model gets when a change was made. The entries are not repeated.
 type reply struct {
 	Success bool   `json:"success"`
 	Done    bool   `json:"done"`
@@ -78,7 +77,7 @@ type reply struct {
 	Note    string `json:"note"`
 }
 
-// refused is what it gets of one that was not.
+// refused is what the model gets when a change was refused.
 type refused struct {
 	Success bool     `json:"success"`
 	Error   string   `json:"error"`

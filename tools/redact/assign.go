@@ -18,7 +18,7 @@ var passwordNames = []string{"password", "passwd", "passphrase", "pwd"}
 // queryNames count in the query of a URL only.
 var queryNames = []string{"sig", "signature", "jwt", "xamzsignature", "xamzsecuritytoken", "xgoogsignature", "key", "code"}
 
-// plainValues are values that stand for a secret, its type or its absence.
+// plainValues are words that name a secret, its type or its absence.
 var plainValues = []string{
 	"", "string", "str", "int", "integer", "number", "bool", "boolean", "bytes", "any", "object", "none", "null", "nil",
 	"undefined", "true", "false", "yes", "no", "optional", "required", "self", "this", "secret", "token", "password", "passwd",
@@ -138,7 +138,8 @@ func wholeWord(name, word string) bool {
 	}
 	before, first := name[i-1], name[i]
 	lower := 'a' <= before && before <= 'z' || '0' <= before && before <= '9'
-	return !isAlnum(before) || lower && 'A' <= first && first <= 'Z' || strings.EqualFold(name[:i], "auth") || strings.EqualFold(name[:i], "access")
+	return !isAlnum(before) || lower && 'A' <= first && first <= 'Z' ||
+		strings.EqualFold(name[:i], "auth") || strings.EqualFold(name[:i], "access")
 }
 
 // convincing decides whether a value is a secret rather than code or prose.
@@ -160,7 +161,8 @@ func convincing(v, name string, kind nameKind, quoted, quotedName, inQuery bool)
 	case kind == isPassword:
 		return len(v) >= 6 && hasDigit(v) && (quoted || !strings.ContainsAny(v, "."))
 	}
-	return len(v) >= 8 && hasDigit(v) && (quoted || !isPath(v)) && !strings.Contains(flatten(v), "token") && !strings.Contains(flatten(v), "secret")
+	return len(v) >= 8 && hasDigit(v) && (quoted || !isPath(v)) &&
+		!strings.Contains(flatten(v), "token") && !strings.Contains(flatten(v), "secret")
 }
 
 // isReference reports whether a value only points to a secret: a variable, a template, a call, a placeholder.
@@ -212,7 +214,7 @@ func looksRandom(v string) bool {
 	return lower > 0 && upper > 2
 }
 
-// nameBefore returns the name before the "=" or ":" at i, whether it stands in quotes, and where it begins.
+// nameBefore returns the name before the "=" or ":" at i, whether it is in quotes, and where it begins.
 // Quotes may be escaped, as in JSON inside JSON.
 func nameBefore(s string, i int) (name string, quoted bool, start int) {
 	end := i

@@ -25,10 +25,10 @@ const (
 	// keepHead and keepTail are how many characters of a long secret stay, so that people can tell which
 	// one it was.
 	keepHead, keepTail = 6, 4
-	// masked stands for a secret of which nothing is shown, ellipsis for the middle of the others.
+	// masked replaces a secret of which nothing is shown, ellipsis the middle of the others.
 	masked   = "***"
 	ellipsis = "..."
-	// keyBlock stands for a private key.
+	// keyBlock replaces a private key.
 	keyBlock = "[private key redacted]"
 )
 
@@ -70,7 +70,7 @@ func New(literals ...string) *Redactor {
 	return &Redactor{literals: strings.NewReplacer(pairs...)}
 }
 
-// Known returns what takes out the literal secrets alone and leaves what merely looks like one.
+// Known returns a redactor of the literal secrets alone, which leaves what merely looks like a secret.
 func (r *Redactor) Known() Literals { return Literals{r} }
 
 // Literals takes out the secrets that a Redactor was given, and nothing else.
@@ -90,8 +90,8 @@ func (r *Redactor) String(s string) string {
 	if r != nil && r.literals != nil {
 		s = r.literals.Replace(s)
 	}
-	// What is left around a mask can look like a secret of its own; hiding it too is the safe side, and makes
-	// a second reading change nothing.
+	// What remains around a mask can look like another secret; hiding it too is safer, and then a second pass
+	// changes nothing.
 	for range maxPasses {
 		sc := scanner{s: s}
 		hidden := sc.run()
@@ -103,8 +103,7 @@ func (r *Redactor) String(s string) string {
 	return s
 }
 
-// maxPasses bounds how often a text is read. One pass more than what was found is the rule; texts that need
-// a third were only met in fuzzing.
+// maxPasses bounds how often a text is read. The last pass finds nothing; only fuzzing has found texts that need a third.
 const maxPasses = 5
 
 // mask hides a secret.

@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// form is how the tokens of one service look: the prefix, and at least min characters of a set behind it.
+// form describes the tokens of one service: a prefix, then at least min characters of a set.
 type form struct {
 	prefix string
 	min    int
@@ -109,7 +109,7 @@ func (sc *scanner) token(i int) int {
 	return i
 }
 
-// fits looks at a bounded part of what stands behind the prefix.
+// fits looks at a bounded part of what follows the prefix.
 func (f form) fits(rest string) bool {
 	mixed := !f.mixed
 	for n := 0; n < max(f.min, mixedWindow); n++ {
@@ -184,7 +184,7 @@ func (sc *scanner) botToken(i int) int {
 	return i
 }
 
-// bearer hides what stands behind the word Bearer, if it looks like a token.
+// bearer hides what follows the word Bearer, if it looks like a token.
 func (sc *scanner) bearer(i int) int {
 	const word = "bearer "
 	if len(sc.s)-i < len(word) || !strings.EqualFold(sc.s[i:i+len(word)], word) {

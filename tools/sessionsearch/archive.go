@@ -77,7 +77,7 @@ type Message struct {
 	At   time.Time
 	// Sender names the author in conversations of several people.
 	Sender string
-	// Summary rows stand for older ones.
+	// Summary rows replace older ones.
 	Summary bool
 }
 

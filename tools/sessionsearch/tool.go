@@ -20,7 +20,7 @@ const (
 	// DefaultLimit and MaxLimit bound how many sessions one answer shows.
 	DefaultLimit = 3
 	MaxLimit     = 10
-	// DefaultWindow and MaxWindow bound how many rows stand on each side of an anchor.
+	// DefaultWindow and MaxWindow bound how many rows are shown on each side of an anchor.
 	DefaultWindow = 5
 	MaxWindow     = 20
 	// DefaultRead and MaxRead bound how many rows of a session are read at once.
@@ -265,7 +265,7 @@ func (o Options) hydrate(ctx context.Context, scope Scope, h Hit, f *found) erro
 	if err != nil {
 		return err
 	}
-	// A summary stands for rows that are there anyway; look a little further for real ones.
+	// A summary replaces rows that are there anyway; look a little further for real ones.
 	start, err := o.Archive.Read(ctx, scope, id, 0, 3*bookend)
 	if err != nil {
 		return err

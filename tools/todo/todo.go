@@ -1,4 +1,4 @@
-// Package todo is the agent's task list: one list per session, kept by a Store that the gateway gives. It
+// Package todo is the agent's task list: one list per session, kept by a Store that the gateway provides. It
 // promises that a list survives restarts and compaction and that its revision rises only when it changes.
 package todo
 
@@ -26,7 +26,7 @@ const (
 	maxResult = 512_000
 )
 
-// Status is where an item stands.
+// Status is the state of an item.
 type Status string
 
 // The states of an item. Any other is taken as Pending.

@@ -44,7 +44,7 @@ type Options struct {
 	IdleTimeout   time.Duration
 	// Transport carries the requests; nil makes a pooled one.
 	Transport http.RoundTripper
-	// OnQuirk, when set, is told once for each thing that the model turned out not to support.
+	// OnQuirk, when set, is called once for each feature that the model turned out not to support.
 	OnQuirk func(what string)
 }
 
@@ -56,7 +56,7 @@ type Model struct {
 	header  http.Header
 	client  *wire.Client
 	schemas wire.Schemas
-	// What the model was found to want: adaptive thinking in place of a budget, none at all, a smaller
+	// What the model turned out to need: adaptive thinking in place of a budget, no thinking, a smaller
 	// output limit (0: none known).
 	adaptive, noThinking, noEffort atomic.Bool
 	outputLimit                    atomic.Int64

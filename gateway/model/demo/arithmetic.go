@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// sum answers an arithmetic question; nil when it is none.
+// sum answers an arithmetic question; nil for other texts.
 func sum(text string) *step {
 	expr := strings.ToLower(strings.TrimRight(strings.TrimSpace(text), " ?.!="))
 	for _, w := range [...][2]string{

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// sentFile is how the gateway tells of a file that came with a message.
+// sentFile is how the gateway announces a file that came with a message.
 var sentFile = regexp.MustCompile(`(?m)^\[The user sent ([a-z]+) ("(?:[^"\\\n]|\\.)*"), saved as ([^\n]+)\][^\n]*\n?`)
 
 const sentMark = "[The user sent "
@@ -15,7 +15,7 @@ const sentMark = "[The user sent "
 // attached is a file that came with the request.
 type attached struct{ kind, name, path string }
 
-// takeAttached takes the notes about files off a request, together with the contents that stand behind them.
+// takeAttached takes the notes about files off a request, together with the contents that follow them.
 func takeAttached(text string) (rest string, files []attached) {
 	for len(files) < maxSteps {
 		at := sentFile.FindStringSubmatchIndex(text)

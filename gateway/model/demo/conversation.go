@@ -16,7 +16,7 @@ type env struct {
 	system string
 	tools  map[string]model.ToolDef
 	order  []string // names in the order they are offered
-	closed bool     // no tool may be called any more
+	closed bool     // no more tool calls are allowed
 	// before are the messages up to the request, request is its text, done the calls made for it.
 	before  []model.Message
 	request string
@@ -85,7 +85,7 @@ func newEnv(now time.Time, req model.Request) *env {
 	return e
 }
 
-// What stands above and below the output of a job.
+// The lines above and below the output of a job.
 const (
 	briefMark = "[Cron delivery: "
 	briefEnd  = "[End of the delivery]"
@@ -285,7 +285,7 @@ func (e *env) answer() (calls []model.ToolCall, text string, slow bool) {
 	return nil, text, slow
 }
 
-// correct puts a note of the user into what is left to do: a stop ends it, "instead" replaces it, anything
+// correct works a note of the user into what remains to be done: a stop ends it, "instead" replaces it, anything
 // else comes behind it.
 func (e *env) correct(done, rest []step, note string) []step {
 	low := strings.ToLower(note)

@@ -31,7 +31,7 @@ type step struct {
 	file string
 	// whole text belongs to the step: " and " does not end it.
 	whole bool
-	// joins says that " and " may stand before it although it calls no tool.
+	// joins says that " and " may come before it although it calls no tool.
 	joins bool
 }
 

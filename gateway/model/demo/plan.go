@@ -232,7 +232,7 @@ func polite(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// match finds the rule for a text. In a group the name of the sender stands before it.
+// match finds the rule for a text. In a group it begins with the name of the sender.
 func (e *env) match(text string) *step {
 	if text == "" {
 		return nil
@@ -277,7 +277,7 @@ func unquote(s string) string {
 	return s
 }
 
-// fenced returns what a code fence holds, without its language; s itself when it is no fence.
+// fenced returns what a code fence holds, without its language; s itself when it is not a fence.
 func fenced(s string) string {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(s), "```")
 	if !ok {

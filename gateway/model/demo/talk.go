@@ -97,7 +97,7 @@ var tale = [...]string{
 	"They listened, each in its own memory, and not one of them leaked.",
 }
 
-// story is the same every time. A long one goes on for some minutes when it is told slowly.
+// story is the same every time. A long one takes some minutes when it is told slowly.
 func story(long bool) string {
 	if !long {
 		return strings.Join(tale[:4], " ")

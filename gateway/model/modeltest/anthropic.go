@@ -214,7 +214,7 @@ func (anthropicAPI) whole(q Request, a Reply) []byte {
 	}
 	b, err := json.Marshal(m)
 	if err != nil {
-		panic(err) // the scripted arguments are no JSON
+		panic(err) // the scripted arguments are not JSON
 	}
 	return b
 }

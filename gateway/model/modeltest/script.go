@@ -74,7 +74,7 @@ func TooLong() Reply {
 		ErrorText: "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."}
 }
 
-// Garbage returns a body that is no answer.
+// Garbage returns a body that is not an answer.
 func Garbage(contentType, body string) Reply {
 	return Reply{Raw: []byte(body), ContentType: contentType}
 }

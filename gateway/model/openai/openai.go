@@ -43,7 +43,7 @@ type Options struct {
 	Header http.Header
 	// Transport carries the requests; nil makes a pooled one.
 	Transport http.RoundTripper
-	// OnQuirk, when set, is told once for each thing that the server turned out not to support, in words
+	// OnQuirk, when set, is called once for each feature that the server turned out not to support, in words
 	// for the log.
 	OnQuirk func(what string)
 }

@@ -25,7 +25,7 @@ const (
 	maxText = 16 << 20
 )
 
-// chunk is one event of a stream, and a whole answer as well: there "message" stands for "delta".
+// chunk is one event of a stream, and a whole answer as well: there "message" takes the place of "delta".
 type chunk struct {
 	Choices []choice `json:"choices"`
 	Usage   *usage   `json:"usage"`

@@ -131,7 +131,8 @@ const maxLearning = 4
 
 // Ask posts what body writes. When the server refuses it, learn looks at the refusal and reports whether body
 // now writes a form worth another try; Ask gives up after maxLearning forms. Errors are those of Post.
-func (c *Client) Ask(ctx context.Context, url string, header http.Header, body func() []byte, learn func(*model.Error) bool) (*Answer, error) {
+func (c *Client) Ask(ctx context.Context, url string, header http.Header, body func() []byte,
+	learn func(*model.Error) bool) (*Answer, error) {
 	for range maxLearning {
 		answer, err := c.Post(ctx, url, header, body())
 		var failed *model.Error

@@ -12,7 +12,7 @@ const maxEvent = 16 << 20
 
 var errTooLong = errors.New("the answer is larger than any sensible one")
 
-// Events reads server-sent events. Get one from Answer.Events and give it back with Release.
+// Events reads server-sent events. Get one from Answer.Events and return it with Release.
 type Events struct {
 	r     *bufio.Reader
 	line  []byte // a line that did not fit the reader's buffer
@@ -50,7 +50,7 @@ func (a *Answer) Events() (e *Events, kind string) {
 	return e, a.kind(head)
 }
 
-// Release gives the reader back for reuse. Nothing that Next returned may be used after it.
+// Release returns the reader for reuse. Nothing that Next returned may be used after it.
 func (a *Answer) Release(e *Events) {
 	e.r.Reset(nil)
 	if cap(e.line) > 1<<20 || cap(e.data) > 1<<20 {

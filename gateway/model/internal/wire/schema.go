@@ -15,8 +15,8 @@ type Schemas struct {
 	sound map[string][]byte
 }
 
-// Compact returns a tool's parameters as one JSON object without white space. Nil, null and what is no
-// object become a schema without properties: a provider refuses a request with anything else.
+// Compact returns a tool's parameters as one JSON object without white space. Nil, null and what is not
+// an object become a schema without properties: a provider refuses a request with anything else.
 func (s *Schemas) Compact(raw json.RawMessage) []byte {
 	s.mu.RLock()
 	b, ok := s.sound[string(raw)]
