@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"herald/gateway/access"
 	"herald/gateway/agent"
@@ -20,47 +18,7 @@ import (
 	"herald/platforms"
 	"herald/platforms/format"
 	"herald/sessions"
-	"herald/sessions/lock"
 )
-
-// buildAccounts makes the adapters that the configuration names. One that can't be made is noted and does
-// not stop the others, except where starting anyway would be unsafe.
-func (g *Gateway) buildAccounts() error {
-	cfg := g.cfg()
-	dir := cfg.Gateway.LockDir
-	if dir == "" {
-		state := os.Getenv("XDG_STATE_HOME")
-		if state == "" {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				home = g.opt.Paths.Home
-			}
-			state = filepath.Join(home, ".local", "state")
-		}
-		dir = filepath.Join(state, "herald", "gateway-locks")
-	}
-	g.accounts = newAccounts(g.log, dir, lock.Info{Home: g.opt.Paths.Home, Profile: g.opt.Profile})
-	if err := g.addAccounts(""); err != nil {
-		return err
-	}
-	if g.opt.Adapters != nil {
-		for _, adapter := range g.opt.Adapters(g.accounts) {
-			g.accounts.add(&account{adapter: adapter})
-		}
-	}
-	return nil
-}
-
-// setCommands gives the command menu to every platform that has one.
-func (g *Gateway) setCommands() {
-	infos := g.commands.Infos()
-	g.accounts.each(func(ctx context.Context, adapter platforms.Adapter) error {
-		if lister, ok := adapter.(platforms.CommandLister); ok {
-			return lister.SetCommands(ctx, infos)
-		}
-		return nil
-	})
-}
 
 // policyOf maps the configuration to who may talk.
 func policyOf(cfg *config.Config) access.Policy {
@@ -120,7 +78,7 @@ func loopLimits(cfg *config.Config) access.LoopLimits {
 }
 
 func (g *Gateway) decide(e platforms.Event) access.Decision {
-	return g.gate.Decide(e, g.accounts.isTrusted(e.Address.AccountOf()))
+	return g.gate.Decide(e, g.accounts.IsTrusted(e.Address.AccountOf()))
 }
 
 // stranger answers an unknown person's direct message with a pairing code.
@@ -302,7 +260,7 @@ func (g *Gateway) noticeRow(at platforms.Address, markdown string) *sessions.Out
 
 // rows renders Markdown for a place, one row per chunk, at least one.
 func (g *Gateway) rows(kind sessions.OutboxKind, at platforms.Address, markdown string) []*sessions.OutboxRow {
-	chunks := format.Render(g.opt.Redactor.String(markdown), g.traits(at).Text)
+	chunks := format.Render(g.opt.Redactor.String(markdown), g.accounts.Traits(at).Text)
 	if len(chunks) == 0 {
 		chunks = []platforms.Text{{Body: markdown, Plain: markdown, Markdown: markdown}}
 	}
@@ -311,19 +269,6 @@ func (g *Gateway) rows(kind sessions.OutboxKind, at platforms.Address, markdown 
 		out[i] = &sessions.OutboxRow{Kind: kind, Message: platforms.Outgoing{Address: at, Text: c}}
 	}
 	return out
-}
-
-// publicHosts is the host name of http.public_url.
-func publicHosts(public string) []string {
-	rest := strings.TrimPrefix(strings.TrimPrefix(public, "https://"), "http://")
-	host, _, _ := strings.Cut(rest, "/")
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if host == "" {
-		return nil
-	}
-	return []string{host}
 }
 
 // bytesText writes a size for people.

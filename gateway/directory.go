@@ -87,7 +87,7 @@ func (d *directory) keep(ctx context.Context) {
 func (d *directory) rebuild(ctx context.Context) {
 	d.building.Lock()
 	defer d.building.Unlock()
-	for _, account := range d.g.accounts.names() {
+	for _, account := range d.g.accounts.Names() {
 		adapter, ok := d.g.accounts.Adapter(account)
 		if !ok || ctx.Err() != nil {
 			continue
@@ -188,7 +188,7 @@ func roomOf(o sessions.Origin) platforms.Room {
 func (g *Gateway) resolver(ctx context.Context) delivery.Resolver {
 	return delivery.Resolver{
 		Rules:    g.rules,
-		Accounts: g.accounts.names,
+		Accounts: g.accounts.Names,
 		Home: func(p platforms.Name) (delivery.Home, bool) {
 			home, ok, err := g.home(ctx, p)
 			if err != nil {
@@ -247,10 +247,10 @@ func (g *Gateway) channelsVerb(ctx context.Context, raw json.RawMessage) (any, e
 	name = strings.ToLower(name)
 	lines, found := []ChannelLine{}, false
 	count := map[platforms.Name]int{}
-	for _, a := range g.accounts.names() {
+	for _, a := range g.accounts.Names() {
 		count[a.Platform]++
 	}
-	for _, a := range g.accounts.names() {
+	for _, a := range g.accounts.Names() {
 		if name != "" && (string(a.Platform) != name || id != "" && string(a.ID) != id) {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"herald/gateway/access"
+	"herald/gateway/accounts"
 	"herald/gateway/admin"
 	"herald/gateway/approval"
 	"herald/gateway/command"
@@ -51,8 +52,8 @@ type Options struct {
 	SetLevel func(level string)
 	// Supervisor is the command that keeps background processes (local.SelfSupervisor); empty: there is no background.
 	Supervisor []string
-	// Adapters, when set, adds platforms that the configuration does not name (tests).
-	Adapters func(sink platforms.Sink) []platforms.Adapter
+	// Adapters are further ones that the configuration does not name (tests).
+	Adapters []platforms.Adapter
 	Now      func() time.Time
 }
 
@@ -79,7 +80,7 @@ type Gateway struct {
 	models      *pool.Pool
 	gate        *access.Gate
 	pairing     *access.Pairing
-	accounts    *accounts
+	accounts    *accounts.Accounts
 	rules       platforms.Rulebook // of every kind of platform
 	// directory knows rooms and people by name.
 	directory *directory
@@ -93,9 +94,7 @@ type Gateway struct {
 	listener  net.Listener
 	http      *http.Server
 
-	wg   sync.WaitGroup
-	life context.Context // of Run, for work that a page has begun
-	stop context.CancelFunc
+	wg sync.WaitGroup
 }
 
 // New opens the profile's store and wires everything. Nothing runs and nothing is sent yet. On an error
@@ -150,7 +149,6 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	if err := g.buildCore(); err != nil {
 		return nil, err
 	}
-	g.accounts.sink = g.router
 	return g, g.mount()
 }
 
@@ -165,6 +163,17 @@ func (g *Gateway) openStore(ctx context.Context) error {
 	return nil
 }
 
+// buildAccounts makes the adapters that the configuration names.
+func (g *Gateway) buildAccounts() (err error) {
+	g.accounts, err = accounts.New(accounts.Options{
+		Config: g.cfg, Paths: g.opt.Paths, Profile: g.opt.Profile, Version: g.opt.Version, Store: g.store,
+		Metrics:  func(name platforms.Name) platforms.Metrics { return g.metrics.Adapter(name) },
+		Commands: command.New(command.Services{}).Infos(), Address: g.listener.Addr().String(),
+		More: g.opt.Adapters, Log: g.log, Now: g.now,
+	})
+	return err
+}
+
 // buildTools makes the tools with what they work on.
 func (g *Gateway) buildTools(runs *turn.Runs) (err error) {
 	g.processes = toolbox.NewProcesses(toolbox.ProcessOptions{Config: g.cfg, Store: g.store, Workspace: g.workspace, Printer: g.texts.printer, Row: g.noticeRow,
@@ -175,7 +184,7 @@ func (g *Gateway) buildTools(runs *turn.Runs) (err error) {
 		Redact: g.opt.Redactor.String, Metrics: g.metrics, Log: g.log, Now: g.now})
 	g.toolbox, err = toolbox.New(toolbox.Options{Config: g.cfg, Paths: g.opt.Paths, Store: g.store, Workspace: g.workspace, Checkpoints: g.checkpoints,
 		Processes: g.processes, Terminal: commands, Todos: g.todos, Approver: g.approvals, Journal: &turn.Journal{Runs: runs}, Asker: runs, Origin: runs.Origin,
-		Task: g.task, Trusted: g.accounts.isTrusted, More: []tools.Tool{g.scheduled.desk.Tool()}, Observe: g.metrics.Tool,
+		Task: g.task, Trusted: g.accounts.IsTrusted, More: []tools.Tool{g.scheduled.desk.Tool()}, Observe: g.metrics.Tool,
 		Redactor: g.opt.Redactor, Log: g.log, Now: g.now})
 	return err
 }
@@ -236,7 +245,7 @@ func (g *Gateway) buildCore() error {
 		May:     func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
 		Named:   func(e platforms.Event) bool { return g.decide(e).Named },
 		SetHome: g.setHome, Forget: g.forget, Processes: g.processes, Checkpoints: g.checkpoints.Store(), Project: g.checkpoints.Project, Recovered: g.checkpoints.Recovered, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.Summarise,
-		Resend: g.worker.Resend, AnswerAsk: g.runner.AnswerClick, AnswerClick: g.accounts.answerClick,
+		Resend: g.worker.Resend, AnswerAsk: g.runner.AnswerClick, AnswerClick: g.accounts.AnswerClick,
 		MayDecide: func(e platforms.Event, requester platforms.UserID) bool {
 			return g.decide(e).MayDecide(g.cfg().Approvals.Scope, requester, e.Sender)
 		},
@@ -277,9 +286,8 @@ func (g *Gateway) URL() string { return "http://" + g.listener.Addr().String() +
 func (g *Gateway) Run(ctx context.Context) error {
 	defer g.close()
 	run, stop := context.WithCancel(context.Background())
-	g.life, g.stop = run, stop
 	defer stop()
-	for _, w := range g.gate.Warnings(g.accounts.trusted()...) {
+	for _, w := range g.gate.Warnings(g.accounts.Trusted()...) {
 		g.log.Warn().Msg(w)
 	}
 	g.checkpoints.Recover(ctx)
@@ -289,8 +297,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	g.accounts.start(run)
-	g.setCommands()
+	g.accounts.Start(run, g.router)
 	g.announceStart(ctx)
 	g.wg.Add(1)
 	go g.serve()
@@ -308,7 +315,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 		Str("because", g.models.Reason()).Dur("took", g.now().Sub(g.started)).Msg("Herald is running")
 	g.metrics.SetReady(true)
 	if g.cfg().Platforms.DoorOpen() {
-		g.accounts.awaitDoor(time.Second)
+		soon, cancel := context.WithTimeout(ctx, time.Second)
+		g.accounts.AwaitDoor(soon)
+		cancel()
 		g.log.Info().Str("url", g.URL()).Msg("the browser chat is at " + g.URL())
 	}
 	<-ctx.Done()
@@ -341,7 +350,7 @@ func (g *Gateway) shutdown(stop context.CancelFunc) {
 	cfg := g.cfg()
 	g.log.Info().Dur("budget", cfg.Agent.DrainTimeout).Msg("stopping: running turns may end, the rest goes on after the next start")
 	g.metrics.SetReady(false)
-	g.accounts.pauseInbound()
+	g.accounts.Pause()
 	ctx, cancel := context.WithTimeout(context.Background(), cfg.Agent.DrainTimeout)
 	if err := g.router.Drain(ctx); err != nil {
 		g.log.Warn().Int("turns", g.runner.Active()).Msg("turns are still running; they go on after the next start")
@@ -365,7 +374,7 @@ func (g *Gateway) shutdown(stop context.CancelFunc) {
 		_ = g.http.Close()
 	}
 	g.admin.Close()
-	g.accounts.wait()
+	g.accounts.Wait()
 	g.models.Close()
 	g.wg.Wait()
 	g.log.Info().Msg("stopped")
@@ -405,7 +414,7 @@ func (g *Gateway) close() {
 		cancel()
 	}
 	if g.accounts != nil {
-		g.accounts.release()
+		g.accounts.Release()
 	}
 	if g.listener != nil {
 		_ = g.listener.Close()

@@ -60,7 +60,7 @@ func (g *Gateway) setHome(tx sessions.Tx, e platforms.Event, off bool) error {
 func (g *Gateway) homes(ctx context.Context, want func(platforms.Name) bool) []platforms.Address {
 	var out []platforms.Address
 	seen := map[platforms.Name]bool{}
-	for _, account := range g.accounts.names() {
+	for _, account := range g.accounts.Names() {
 		name := account.Platform
 		if seen[name] || !want(name) {
 			continue

@@ -114,7 +114,7 @@ func (h *house) open() (*gateway.Gateway, error) {
 	secrets := redact.New(cfg.Secrets()...)
 	return gateway.New(context.Background(), gateway.Options{Config: cfg, Report: report, Source: src, Paths: config.PathsFor(h.home),
 		Profile: config.DefaultProfile, Version: "test", Log: zerolog.New(h.log).Level(zerolog.DebugLevel), Redactor: secrets, Now: h.now,
-		Adapters: func(platforms.Sink) []platforms.Adapter { return h.adapters }})
+		Adapters: h.adapters})
 }
 
 func (h *house) run() {

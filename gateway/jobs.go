@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"herald/cron"
+	"herald/gateway/accounts"
 	"herald/gateway/config"
 	"herald/gateway/jobs"
 	"herald/gateway/jobs/brief"
@@ -55,10 +56,10 @@ func (g *Gateway) openJobs() {
 		Printer: g.texts.catalogs.Printer("en"), KeyOptions: g.keyOptions, Named: g.isNamed})
 	account := platforms.AccountID(cmp.Or(g.opt.Profile, config.DefaultProfile))
 	s.briefs = brief.New(brief.Options{
-		Store: g.store, Account: account, KeyOptions: g.keyOptions, Describe: g.describe, Places: jobPlaces{g}, Rules: g.rules, Config: g.briefConfig, Zone: g.zone,
+		Store: g.store, Account: account, KeyOptions: g.keyOptions, Describe: g.accounts.Describe, Places: jobPlaces{g}, Rules: g.rules, Config: g.briefConfig, Zone: g.zone,
 		Printer: g.texts.printer, Metrics: g.metrics,
 		Render: func(at platforms.Address, markdown string) []platforms.Text {
-			return format.Render(markdown, g.traits(at).Text)
+			return format.Render(markdown, g.accounts.Traits(at).Text)
 		},
 		Attach: g.attach, Strip: turn.StripMedia, Redact: g.opt.Redactor.String, Log: g.log, Now: g.now,
 	})
@@ -74,7 +75,7 @@ func (g *Gateway) startJobs() {
 		Redact: g.opt.Redactor.String, Log: g.log, Now: g.now})
 	s.jobs = jobs.New(jobs.Options{
 		Ends: s.ends, Folder: folder, Router: g.router, Outbox: g.worker, Places: places, Sources: s.sources, Scripts: s.scripts,
-		Watcher: &jobs.Watcher{Fetch: func() fetch.Options { return g.downloads("") }, Scripts: s.scripts, Redact: g.opt.Redactor.String},
+		Watcher: &jobs.Watcher{Fetch: func() fetch.Options { return accounts.Downloads(g.cfg(), "") }, Scripts: s.scripts, Redact: g.opt.Redactor.String},
 		Zone:    g.zone, Ready: g.ready, Check: g.checkTask, Log: g.log,
 	})
 }
@@ -106,33 +107,12 @@ func (g *Gateway) briefConfig() brief.Config {
 		InChannel: func(name platforms.Name) bool { return g.platform(name).CronSurface == "in_channel" }}
 }
 
-// describe asks a platform what events from a place carry.
-func (g *Gateway) describe(ctx context.Context, at platforms.Address) (platforms.Room, error) {
-	adapter, ok := g.accounts.Adapter(at.AccountOf())
-	if !ok {
-		return platforms.Room{}, fmt.Errorf("no adapter serves %s", at.AccountOf())
-	}
-	describer, ok := adapter.(platforms.Describer)
-	if !ok {
-		return platforms.Room{}, fmt.Errorf("%s describes no places", at.Platform)
-	}
-	return describer.Describe(ctx, at)
-}
-
-// traits are those of the adapter of a place; plain text where there is none.
-func (g *Gateway) traits(at platforms.Address) platforms.Traits {
-	if adapter, ok := g.accounts.Adapter(at.AccountOf()); ok {
-		return adapter.Traits()
-	}
-	return platforms.Traits{Text: platforms.TextTraits{Dialect: platforms.Plain}}
-}
-
 // attach takes the files out of what a run has written for a place.
 func (g *Gateway) attach(ctx context.Context, of sessions.Key, text string, at platforms.Address) (
 	rest string, files []platforms.Attachment, refused map[string]string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	rest, files, list := g.chatSettings().Media.Attach(ctx, of, turn.Clean(text), at.Platform, g.traits(at), g.now())
+	rest, files, list := g.chatSettings().Media.Attach(ctx, of, turn.Clean(text), at.Platform, g.accounts.Traits(at), g.now())
 	for _, r := range list {
 		if refused == nil {
 			refused = map[string]string{}
@@ -184,7 +164,7 @@ type jobPlaces struct{ g *Gateway }
 // Platforms implements cron.Places.
 func (p jobPlaces) Platforms() []platforms.Name {
 	var out []platforms.Name
-	for _, a := range p.g.accounts.names() {
+	for _, a := range p.g.accounts.Names() {
 		if !slices.Contains(out, a.Platform) {
 			out = append(out, a.Platform)
 		}
@@ -221,7 +201,7 @@ func (g *Gateway) cronVerb(ctx context.Context, raw json.RawMessage) (any, error
 // mountJobs serves the scheduled jobs behind the door of the browser chat: who is let in there is the owner, who sees
 // every job.
 func (g *Gateway) mountJobs() {
-	for _, door := range g.doors() {
+	for _, door := range g.accounts.Doors() {
 		english := g.texts.catalogs.Printer("en")
 		pages := page.New(page.Options{
 			Views: g.scheduled.views, Acts: g.scheduled.desk.All(), Status: g.scheduled.jobs.Status,

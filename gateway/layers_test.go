@@ -23,6 +23,7 @@ var layers = map[string][]string{
 	"gateway/toolbox":    {"gateway/workspace", "gateway/approval", "gateway/admin", "gateway/config", "gateway/model", "cron", "sessions", "platforms", "tools", "locales"},
 	"gateway/workspace":  {"gateway/config", "sessions", "platforms", "tools", "deploy"},
 	"gateway/access":     {"sessions", "platforms"},
+	"gateway/accounts":   {"gateway/config", "sessions", "platforms"},
 	"gateway/approval":   {"gateway/access", "gateway/config", "gateway/model", "gateway/turn", "sessions", "platforms", "tools", "locales"},
 	"gateway/command":    {"*"},
 	"gateway/delivery":   {"sessions", "platforms"},

@@ -52,7 +52,7 @@ func (g *Gateway) reload(cfg *config.Config, report *config.Report, changes []co
 		model = model || pool.Concerns(c.Key)
 		e.Str("key", c.Key).Str("plan", string(c.Reload)).Msg(note)
 	}
-	g.restartAccounts(again)
+	g.accounts.Restart(again)
 	if !model {
 		return
 	}

@@ -24,14 +24,14 @@ func (s status) Version() string { return s.g.opt.Version }
 // Lines implements command.Status.
 func (s status) Lines(p *locales.Printer) []string {
 	var lines []string
-	for _, st := range s.g.accounts.states() {
-		name, state := format.EscapeMarkdown(st.account.String()), st.health.State
-		if st.health.Detail == "" {
+	for _, st := range s.g.accounts.States() {
+		name, state := format.EscapeMarkdown(st.Account.String()), st.Health.State
+		if st.Health.Detail == "" {
 			lines = append(lines, p.T("command.status.account", locales.Str("platform", name), locales.Str("state", state)))
 			continue
 		}
 		lines = append(lines, p.T("command.status.account_detail", locales.Str("platform", name), locales.Str("state", state),
-			locales.Str("detail", format.EscapeMarkdown(s.g.opt.Redactor.String(st.health.Detail)))))
+			locales.Str("detail", format.EscapeMarkdown(s.g.opt.Redactor.String(st.Health.Detail)))))
 	}
 	where := s.g.workspace.Choice()
 	lines = append(lines, p.T("command.status.sandbox", locales.Str("backend", where.Backend), locales.Str("reason", format.EscapeMarkdown(s.g.opt.Redactor.String(where.Reason)))))
@@ -47,8 +47,8 @@ func (g *Gateway) health() admin.Health {
 	if !h.Ready {
 		h.State = "starting or stopping"
 	}
-	for _, s := range g.accounts.states() {
-		a := admin.AccountOf(s.account, s.health)
+	for _, s := range g.accounts.States() {
+		a := admin.AccountOf(s.Account, s.Health)
 		a.Detail = g.opt.Redactor.String(a.Detail)
 		h.Accounts = append(h.Accounts, a)
 		h.Ready = h.Ready && a.Ready
@@ -75,8 +75,7 @@ func (g *Gateway) writable() error {
 // mount puts everything that answers HTTP on the listener.
 func (g *Gateway) mount() error {
 	g.mux = http.NewServeMux()
-	g.accounts.mount(g.mux)
-	g.mountPages()
+	g.accounts.Mount(g.mux)
 	g.mountJobs()
 	g.mux.Handle("GET /healthz", admin.HealthHandler())
 	g.mux.Handle("GET /readyz", admin.ReadyHandler(g.health, g.known))
@@ -90,15 +89,7 @@ func (g *Gateway) mount() error {
 	g.metrics.Gauge("inbox_waiting", "Messages that wait for their turn.", func() float64 { return float64(g.router.Stats().Queued) })
 	g.metrics.Gauge("background_processes_running", "Background processes that run now.", func() float64 { return float64(g.processes.Running()) })
 	g.countJobs()
-	g.metrics.Gauge("accounts_ready", "Accounts whose inbound flows.", func() float64 {
-		n := 0
-		for _, s := range g.accounts.states() {
-			if s.health.Inbound {
-				n++
-			}
-		}
-		return float64(n)
-	})
+	g.metrics.Gauge("accounts_ready", "Accounts whose inbound flows.", func() float64 { return float64(g.accounts.Ready()) })
 	return nil
 }
 

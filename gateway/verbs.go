@@ -178,7 +178,7 @@ func (g *Gateway) compose(at platforms.Address, args SendArgs) (text string, row
 	}
 	media := g.chatSettings().Media
 	media.Resolve = nil // whoever asks for it names files of this machine
-	text, files, refused := media.Attach(context.Background(), "", text, at.Platform, g.traits(at), g.now())
+	text, files, refused := media.Attach(context.Background(), "", text, at.Platform, g.accounts.Traits(at), g.now())
 	if text = strings.TrimSpace(text); text != "" {
 		rows = g.rows(sessions.OutSend, at, text)
 	}

@@ -172,6 +172,8 @@ type Desk struct {
 // Door is an adapter that lets people in through Herald's own HTTP listener; see About.Door.
 type Door interface {
 	Adapter
+	// Opened is closed once the door takes messages for the first time.
+	Opened() <-chan struct{}
 	// Behind returns next behind the door: who may not come in never reaches it.
 	Behind(next http.Handler) http.Handler
 	// Static is the path below which the page's style and theme are served, for other pages behind the door.

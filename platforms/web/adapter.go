@@ -27,6 +27,9 @@ type Adapter struct {
 	chats    [64]sync.Mutex
 	chatSeed maphash.Seed
 
+	opened   chan struct{} // closed by the first Run
+	openOnce sync.Once
+
 	mu       sync.Mutex
 	sink     platforms.Sink  // nil while not running
 	run      context.Context // of Run
@@ -80,6 +83,7 @@ func New(o Options) (*Adapter, error) {
 		opts: o, log: o.Logger.With().Str("platform", string(Platform)).Logger(),
 		door: d, media: m, page: p, hub: newHub(),
 		chatSeed: maphash.MakeSeed(),
+		opened:   make(chan struct{}),
 		since:    o.Now(), state: "starting",
 		typing: make(map[platforms.ChatID]time.Time),
 		titles: make(map[platforms.ChatID]string),
@@ -134,6 +138,7 @@ func (a *Adapter) Run(ctx context.Context, sink platforms.Sink) error {
 	a.refused = time.Time{}
 	a.setState("connected")
 	a.mu.Unlock()
+	a.openOnce.Do(func() { close(a.opened) })
 
 	<-ctx.Done()
 
@@ -144,6 +149,9 @@ func (a *Adapter) Run(ctx context.Context, sink platforms.Sink) error {
 	a.busy.Wait()
 	return nil
 }
+
+// Opened implements platforms.Door.
+func (a *Adapter) Opened() <-chan struct{} { return a.opened }
 
 // setState is called with mu held.
 func (a *Adapter) setState(state string) { a.state, a.since = state, a.opts.Now() }
