@@ -69,7 +69,7 @@ func (a admission) Guard(tx sessions.Tx, e platforms.Event) (ok bool, notice *se
 	}
 	a.g.log.Warn().Str("platform", string(e.Address.Platform)).Str("chat", string(e.Address.Chat)).Dur("cooldown", limits.Cooldown).
 		Msg("bots have talked to each other for too long; they are not answered there for a while")
-	return ok, a.g.noticeRow(e.Address, "🔁 "+a.g.texts.say(e.Address, "inbound.bot_loop", locales.Dur("time", limits.Cooldown))), nil
+	return ok, a.g.worker.Notice(e.Address, "🔁 "+a.g.texts.say(e.Address, "inbound.bot_loop", locales.Dur("time", limits.Cooldown))), nil
 }
 
 func loopLimits(cfg *config.Config) access.LoopLimits {
@@ -100,7 +100,7 @@ func (g *Gateway) stranger(ctx context.Context, item sessions.InboxItem) {
 		g.log.Error().Err(err).Msg("a pairing code could not be made")
 		return
 	}
-	row := g.noticeRow(e.Address, text)
+	row := g.worker.Notice(e.Address, text)
 	if err := g.worker.Post(ctx, row); err != nil {
 		g.log.Error().Err(err).Msg("a pairing code could not be queued")
 	}
@@ -232,53 +232,8 @@ func (g *Gateway) busyMode(at platforms.Address, o sessions.Options) turn.Mode {
 	return turn.Mode(g.shown(at).BusyInputMode)
 }
 
-// outbox makes and queues the router's messages.
-type outbox struct{ g *Gateway }
-
-func (o outbox) Take(rows ...*sessions.OutboxRow) { o.g.worker.Take(rows...) }
-func (o outbox) Revive(tx sessions.Tx, at platforms.Address) error {
-	return o.g.worker.Revive(tx, at)
-}
-func (o outbox) Control(at platforms.Address, text string) *sessions.OutboxRow {
-	rows := o.g.controlRows(at, text)
-	return rows[0]
-}
-
-// controlRows renders an answer that waits for nobody: its lane is the address's second one.
-func (g *Gateway) controlRows(at platforms.Address, markdown string) []*sessions.OutboxRow {
-	rows := g.rows(sessions.OutControl, at, markdown)
-	for _, row := range rows {
-		row.Lane = at.String() + "#control"
-	}
-	return rows
-}
-
-// noticeRow renders a line of Herald's own.
-func (g *Gateway) noticeRow(at platforms.Address, markdown string) *sessions.OutboxRow {
-	return g.rows(sessions.OutNotice, at, markdown)[0]
-}
-
-// rows renders Markdown for a place, one row per chunk, at least one.
-func (g *Gateway) rows(kind sessions.OutboxKind, at platforms.Address, markdown string) []*sessions.OutboxRow {
-	chunks := format.Render(g.opt.Redactor.String(markdown), g.accounts.Traits(at).Text)
-	if len(chunks) == 0 {
-		chunks = []platforms.Text{{Body: markdown, Plain: markdown, Markdown: markdown}}
-	}
-	out := make([]*sessions.OutboxRow, len(chunks))
-	for i, c := range chunks {
-		out[i] = &sessions.OutboxRow{Kind: kind, Message: platforms.Outgoing{Address: at, Text: c}}
-	}
-	return out
-}
-
-// bytesText writes a size for people.
-func bytesText(n int64) string {
-	const k = 1024
-	switch {
-	case n < k:
-		return fmt.Sprintf("%d bytes", n)
-	case n < k*k:
-		return fmt.Sprintf("%.1f KiB", float64(n)/k)
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/k/k)
+// acks are the acknowledgements that a chat gets for messages that come while a turn runs.
+func (g *Gateway) acks(at platforms.Address) router.Acks {
+	d := g.shown(at)
+	return router.Acks{Show: d.BusyAck, Steer: d.BusySteerAck, Detail: d.BusyAckDetail}
 }

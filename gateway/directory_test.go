@@ -10,6 +10,7 @@ import (
 	"herald/gateway"
 	"herald/gateway/admin"
 	"herald/gateway/config"
+	"herald/gateway/delivery"
 	"herald/platforms"
 )
 
@@ -40,7 +41,7 @@ func TestDirectory_NamesResolveAlsoAfterARestart(t *testing.T) {
 	require.ErrorContains(t, h.ask("channels", gateway.ChannelsArgs{Platform: "slakc"}, &lines), "no platform called")
 
 	send := func(target string) error {
-		return h.ask("send", gateway.SendArgs{Target: target, Text: "to " + target}, &gateway.SendReply{})
+		return h.ask("send", gateway.SendArgs{Target: target, Text: "to " + target}, &delivery.Sent{})
 	}
 	require.NoError(t, send("slack:#general"))
 	require.NoError(t, send("SLACK:@ann"))
@@ -69,7 +70,7 @@ func TestSetHome_IsKeptAndWinsOverTheConfiguration(t *testing.T) {
 	dm, thread := s.place("D0", ""), s.place("C1", "17.1")
 	send := func(text string) {
 		t.Helper()
-		require.NoError(t, h.ask("send", gateway.SendArgs{Target: "telegram", Text: text}, &gateway.SendReply{}))
+		require.NoError(t, h.ask("send", gateway.SendArgs{Target: "telegram", Text: text}, &delivery.Sent{}))
 	}
 	h.until("it runs", func() bool { return h.ask("identify", nil, &json.RawMessage{}) == nil })
 	send("to the configured one")

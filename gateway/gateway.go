@@ -176,11 +176,11 @@ func (g *Gateway) buildAccounts() (err error) {
 
 // buildTools makes the tools with what they work on.
 func (g *Gateway) buildTools(runs *turn.Runs) (err error) {
-	g.processes = toolbox.NewProcesses(toolbox.ProcessOptions{Config: g.cfg, Store: g.store, Workspace: g.workspace, Printer: g.texts.printer, Row: g.noticeRow,
+	g.processes = toolbox.NewProcesses(toolbox.ProcessOptions{Config: g.cfg, Store: g.store, Workspace: g.workspace, Printer: g.texts.printer, Row: g.worker.Notice,
 		Redact: g.opt.Redactor.String, Ended: g.metrics.ProcessEnded, Log: g.log, Now: g.now})
 	commands := toolbox.Terminal(g.cfg(), g.opt.Paths.Home, g.workspace, g.processes, g.now)
 	g.approvals = approval.New(approval.Options{Store: g.store, Settings: g.config, Checker: commands, Decide: g.workspace.Decide, Asker: runs,
-		Judge: func() (model.Model, error) { return g.models.Get("") }, Printer: g.texts.printer, Notice: g.noticeRow, Outbox: g.worker,
+		Judge: func() (model.Model, error) { return g.models.Get("") }, Printer: g.texts.printer, Notice: g.worker.Notice, Outbox: g.worker,
 		Redact: g.opt.Redactor.String, Metrics: g.metrics, Log: g.log, Now: g.now})
 	g.toolbox, err = toolbox.New(toolbox.Options{Config: g.cfg, Paths: g.opt.Paths, Store: g.store, Workspace: g.workspace, Checkpoints: g.checkpoints,
 		Processes: g.processes, Terminal: commands, Todos: g.todos, Approver: g.approvals, Journal: &turn.Journal{Runs: runs}, Asker: runs, Origin: runs.Origin,
@@ -222,7 +222,8 @@ func (g *Gateway) listen() error {
 // buildCore wires delivery, turns, commands and the router.
 func (g *Gateway) buildCore() error {
 	g.openJobs()
-	g.worker = delivery.New(delivery.Options{Store: g.store, Adapters: g.accounts, Texts: g.texts, Observer: g.metrics, Log: g.log, Now: g.now,
+	g.worker = delivery.New(delivery.Options{Store: g.store, Adapters: g.accounts, Printer: g.texts.printer, Redact: g.opt.Redactor.String,
+		Observer: g.metrics, Log: g.log, Now: g.now,
 		FreshFinal: func() time.Duration { return g.cfg().Streaming.FreshFinal }, Settled: g.scheduled.briefs.Settled})
 	runs := turn.NewRuns(g.store)
 	g.toolLog = toolbox.NewCallLog(filepath.Join(g.opt.Paths.Logs, "tool_calls.log"), g.opt.Redactor.String, g.log)
@@ -240,7 +241,7 @@ func (g *Gateway) buildCore() error {
 		Redact:    g.opt.Redactor.String, Profile: g.opt.Profile, Metrics: g.metrics, Log: g.log, Now: g.now,
 	})
 	g.commands = command.New(command.Services{
-		Store: g.store, Printer: g.texts.printer, Render: g.controlRows, Take: g.worker.Take, Origin: g.origin,
+		Store: g.store, Printer: g.texts.printer, Render: g.worker.Controls, Take: g.worker.Take, Origin: g.origin,
 		Tier:    func(e platforms.Event) access.Tier { return g.decide(e).Tier },
 		May:     func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
 		Named:   func(e platforms.Event) bool { return g.decide(e).Named },
@@ -254,11 +255,11 @@ func (g *Gateway) buildCore() error {
 		Progress: func(at platforms.Address) string { return g.shown(at).ToolProgress }, Log: g.log,
 	})
 	g.router = router.New(router.Options{
-		Store: g.store, Runner: g.runner, Access: admission{g}, Commands: g.commands, Outbox: outbox{g}, Texts: g.texts, Metrics: g.metrics,
+		Store: g.store, Runner: g.runner, Access: admission{g}, Commands: g.commands, Outbox: g.worker, Printer: g.texts.printer, Metrics: g.metrics,
 		Key: func(e platforms.Event) sessions.Key {
 			return sessions.KeyFor(sessions.SourceOf(g.opt.Profile, e), g.keyOptions())
 		},
-		Mode: g.busyMode, Ack: func() bool { return true }, // texts.Ack decides by platform
+		Mode: g.busyMode, Acks: g.acks,
 		Freshness: func(at platforms.Address) time.Duration {
 			if jobs.IsRun(at) {
 				return 0 // nobody would write there again

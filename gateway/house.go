@@ -104,7 +104,7 @@ const announceEvery = time.Minute
 func (g *Gateway) announceStart(ctx context.Context) {
 	var rows []*sessions.OutboxRow
 	for _, at := range g.homes(ctx, func(name platforms.Name) bool { return g.platform(name).RestartNotice }) {
-		rows = append(rows, g.noticeRow(at, g.texts.say(at, "restart.done", locales.Str("version", g.opt.Version))))
+		rows = append(rows, g.worker.Notice(at, g.texts.say(at, "restart.done", locales.Str("version", g.opt.Version))))
 	}
 	if len(rows) == 0 {
 		return

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/gateway"
+	"herald/gateway/delivery"
 	"herald/gateway/model/modeltest"
 	"herald/platforms"
 )
@@ -104,7 +105,7 @@ func TestMedia_SendTellsItsCaller(t *testing.T) {
 	s.await(h, s.place("C1", ""), "re: hello")
 	file := filepath.Join(t.TempDir(), "report.txt")
 	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
-	var reply gateway.SendReply
+	var reply delivery.Sent
 	require.NoError(t, h.ask("send", gateway.SendArgs{Target: "slack:C1", Text: "Today:\nMEDIA:/nowhere/gone.txt", Files: []string{file}}, &reply))
 	require.Equal(t, "sent", reply.State)
 	require.Equal(t, []string{"gone.txt: there is no such file"}, reply.Refused)
@@ -118,7 +119,7 @@ func TestMedia_SendTellsItsCaller(t *testing.T) {
 	s.mu.Lock()
 	s.notes = []string{"report.txt was over the workspace's limit"}
 	s.mu.Unlock()
-	reply = gateway.SendReply{}
+	reply = delivery.Sent{}
 	require.NoError(t, h.ask("send", gateway.SendArgs{Target: "slack:C1", Text: "Again", Files: []string{file}}, &reply))
 	require.Equal(t, "sent", reply.State)
 	require.Equal(t, "report.txt was over the workspace's limit", reply.Error)

@@ -10,7 +10,6 @@ import (
 	"herald/locales"
 	"herald/platforms"
 	"herald/platforms/format"
-	"herald/sessions"
 )
 
 // texts says what the core tells people, in the profile's language.
@@ -34,21 +33,6 @@ func (t *texts) printer(at platforms.Address) *locales.Printer {
 
 func (t *texts) say(at platforms.Address, key string, args ...locales.Arg) string {
 	return t.printer(at).T(key, args...)
-}
-
-// Unknown implements delivery.Texts.
-func (t *texts) Unknown(at platforms.Address, _ sessions.OutboxKind, id sessions.OutboxID) (text, button string) {
-	return t.say(at, "delivery.unknown", locales.Int("id", int64(id))), t.say(at, "delivery.show_again")
-}
-
-// Refused implements delivery.Texts.
-func (t *texts) Refused(at platforms.Address, reason string) string {
-	return t.say(at, "delivery.failed", locales.Str("reason", format.EscapeMarkdown(t.g.opt.Redactor.String(reason))))
-}
-
-// Notes implements delivery.Texts.
-func (t *texts) Notes(_ platforms.Address, notes []string) string {
-	return "⚠️ " + strings.Join(notes, "\n⚠️ ")
 }
 
 // Failed implements turn.Texts.
@@ -193,50 +177,4 @@ func (t *texts) ApprovalEnded(at platforms.Address, a turn.Approval) string {
 		text += "\n" + p.T("approval.reason", locales.Str("reason", format.EscapeMarkdown(a.Reason)))
 	}
 	return format.Fence("", a.Preview) + "\n" + text
-}
-
-// Ack implements router.Texts.
-func (t *texts) Ack(at platforms.Address, taken turn.Taken, s turn.Snapshot) string {
-	d := t.g.shown(at)
-	key := ""
-	switch taken {
-	case turn.TakenRedirect:
-		key = "busy.interrupted"
-	case turn.TakenAfter:
-		key = "busy.redirected"
-	case turn.TakenSteer:
-		if !d.BusySteerAck {
-			return ""
-		}
-		key = "busy.steered"
-	case turn.NotTaken:
-		key = "busy.queued"
-	}
-	if key == "" || !d.BusyAck {
-		return ""
-	}
-	text := "↪ " + t.say(at, key)
-	if !d.BusyAckDetail {
-		return text
-	}
-	since, step := locales.Dur("time", t.g.now().Sub(s.Began)), locales.Int("step", s.Used.Calls+1)
-	if s.Doing != "" {
-		return text + " " + t.say(at, "busy.detail_tool", since, step, locales.Str("tool", s.Doing))
-	}
-	return text + " " + t.say(at, "busy.detail", since, step)
-}
-
-// QueueFull implements router.Texts.
-func (t *texts) QueueFull(at platforms.Address, most int) string {
-	return "⚠️ " + t.printer(at).N("inbound.queue_full", most)
-}
-
-// BusyReject implements router.Texts.
-func (t *texts) BusyReject(at platforms.Address, name string) string {
-	return t.say(at, "command.refused_busy", locales.Str("name", name))
-}
-
-// TooLong implements router.Texts.
-func (t *texts) TooLong(at platforms.Address, size, most int64) string {
-	return "⚠️ " + t.say(at, "inbound.too_long", locales.Str("size", bytesText(size)), locales.Str("max", bytesText(most)))
 }

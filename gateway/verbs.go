@@ -3,15 +3,12 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"herald/gateway/admin"
 	"herald/gateway/approval"
-	"herald/gateway/turn"
 	"herald/platforms"
 	"herald/sessions"
 )
@@ -44,17 +41,6 @@ type SendArgs struct {
 	Text   string `json:"text"`
 	// Files are absolute paths, sent behind the text as a MEDIA tag in it would be.
 	Files []string `json:"files,omitempty"`
-}
-
-// SendReply says what became of it.
-type SendReply struct {
-	Rows []sessions.OutboxID `json:"rows"`
-	// State is "sent", or the state of a row that is not sent after at most the wait of the verb. Error says why, or what
-	// the platform did not take of a message that is sent.
-	State string `json:"state"`
-	Error string `json:"error,omitempty"`
-	// Refused are the files that may not be sent, with the reason.
-	Refused []string `json:"refused,omitempty"`
 }
 
 // verbs are what the control socket can do.
@@ -130,9 +116,6 @@ func ListSessions(ctx context.Context, store sessions.Store, args SessionsArgs) 
 	return lines, err
 }
 
-// sendWait is how long the send verb waits for the platform's answer.
-const sendWait = 15 * time.Second
-
 func (g *Gateway) sendVerb(ctx context.Context, raw json.RawMessage) (any, error) {
 	var args SendArgs
 	if err := decodeArgs(raw, &args); err != nil {
@@ -142,105 +125,18 @@ func (g *Gateway) sendVerb(ctx context.Context, raw json.RawMessage) (any, error
 	if err != nil {
 		return nil, err
 	}
-	reply := SendReply{}
-	text, rows, refused := g.compose(at, args)
-	for _, r := range refused {
-		reply.Refused = append(reply.Refused, r.Name+": "+r.Reason)
-	}
-	if len(rows) == 0 {
-		if len(refused) > 0 {
-			return nil, fmt.Errorf("nothing was sent: %s", strings.Join(reply.Refused, "; "))
-		}
-		return nil, errors.New("the text is empty")
-	}
-	err = g.store.Update(ctx, sessions.EdgeQueue, func(tx sessions.Tx) error {
-		if err := tx.PutOutbox(rows...); err != nil {
-			return err
-		}
-		return g.mirror(tx, at, text)
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, row := range rows {
-		reply.Rows = append(reply.Rows, row.ID)
-	}
-	g.worker.Take(rows...)
-	return g.awaitSent(ctx, reply)
+	return g.worker.Send(ctx, at, args.Text, args.Files, g.attachOwn)
 }
 
-// compose makes the rows of a message that was asked for: its text in the platform's form, then the files that it names
-// and that may go there. text is what the chat's own conversation keeps.
-func (g *Gateway) compose(at platforms.Address, args SendArgs) (text string, rows []*sessions.OutboxRow, refused []turn.Refused) {
-	text = args.Text
-	for _, path := range args.Files {
-		text += "\nMEDIA:\"" + strings.ReplaceAll(path, "\"", "") + "\""
-	}
+// attachOwn takes out the files that a text of the command line names: they are files of this machine.
+func (g *Gateway) attachOwn(ctx context.Context, text string, at platforms.Address) (rest string, files []platforms.Attachment, refused []string) {
 	media := g.chatSettings().Media
-	media.Resolve = nil // whoever asks for it names files of this machine
-	text, files, refused := media.Attach(context.Background(), "", text, at.Platform, g.accounts.Traits(at), g.now())
-	if text = strings.TrimSpace(text); text != "" {
-		rows = g.rows(sessions.OutSend, at, text)
+	media.Resolve = nil
+	rest, files, list := media.Attach(ctx, "", text, at.Platform, g.accounts.Traits(at), g.now())
+	for _, r := range list {
+		refused = append(refused, r.Name+": "+r.Reason)
 	}
-	for _, a := range files {
-		rows = append(rows, &sessions.OutboxRow{Kind: sessions.OutSend, Message: platforms.Outgoing{Address: at, Attachments: []platforms.Attachment{a}}})
-		text += "\n[sent the file " + a.Name + "]"
-	}
-	return strings.TrimSpace(text), rows, refused
-}
-
-// mirror keeps what was sent in the chat's own conversation, so that an answer to it is understood.
-func (g *Gateway) mirror(tx sessions.Tx, at platforms.Address, text string) error {
-	list, err := tx.Sessions(sessions.SessionQuery{Platform: at.Platform, Account: at.Account, Chat: at.Chat, Live: true, Limit: 20})
-	if err != nil {
-		return err
-	}
-	for _, s := range list {
-		if s.Origin.Address.Thread != at.Thread {
-			continue
-		}
-		err := tx.Append(&sessions.Message{Session: s.ID, Role: sessions.Assistant, Kind: sessions.KindMirror, Content: text, At: g.now(), Active: true})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// awaitSent polls the rows until they have an outcome or the wait is over.
-func (g *Gateway) awaitSent(ctx context.Context, reply SendReply) (SendReply, error) {
-	ctx, cancel := context.WithTimeout(ctx, sendWait)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		waiting := false
-		reply.State, reply.Error = string(sessions.OutSent), ""
-		err := g.store.View(context.WithoutCancel(ctx), func(v sessions.View) error {
-			for _, id := range reply.Rows {
-				row, err := v.OutboxRow(id)
-				if err != nil {
-					return err
-				}
-				waiting = waiting || row.State == sessions.OutPending || row.State == sessions.OutAttempting
-				if row.State != sessions.OutSent {
-					reply.State = string(row.State)
-				}
-				if row.Error != "" {
-					reply.Error = strings.TrimPrefix(reply.Error+"; "+row.Error, "; ")
-				}
-			}
-			return nil
-		})
-		if err != nil || !waiting {
-			return reply, err
-		}
-		select {
-		case <-ctx.Done():
-			return reply, nil
-		case <-tick.C:
-		}
-	}
+	return rest, files, refused
 }
 
 // BackupArgs names the file to write.

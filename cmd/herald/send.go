@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/gateway"
+	"herald/gateway/delivery"
 )
 
 func sendCmd(g *globals) *cobra.Command {
@@ -40,7 +41,7 @@ to it is understood.`,
 				}
 				text = strings.TrimRight(string(data), "\n")
 			}
-			var reply gateway.SendReply
+			var reply delivery.Sent
 			if err := g.call(cmd.Context(), "send", gateway.SendArgs{Target: args[0], Text: text, Files: files}, &reply); err != nil {
 				return err
 			}

@@ -138,7 +138,7 @@ func TestCompress_ThatHangs(t *testing.T) {
 		r.Model.Hold()
 		r.Say("a", "/compress")
 		r.Say("a", "five")
-		require.Equal(t, "busy, no /undo", ask(r, "a", "/undo"))
+		require.Equal(t, rt.Busy("undo"), ask(r, "a", "/undo"))
 		require.Equal(t, "Stopped. 1 message that waited is dropped.", ask(r, "a", "/stop"))
 		require.Len(t, r.Transcript("a"), 8)
 		require.Equal(t, sessions.InboxDone, r.Inbox(5).State)

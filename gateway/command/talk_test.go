@@ -93,7 +93,7 @@ func TestQueue_FullIsSaidOnce(t *testing.T) {
 				continue // a running turn takes it
 			}
 			r.Say("a", text)
-			require.Equal(t, []string{"full at 1"}, r.Chat.Shown("a")[before:])
+			require.Equal(t, []string{rt.Full(1)}, r.Chat.Shown("a")[before:])
 		}
 		r.Model.Release()
 	})
@@ -179,8 +179,8 @@ func TestUndoAndRetry(t *testing.T) {
 		require.Empty(t, r.Transcript("a"))
 		r.Model.Hold()
 		r.Say("a", "five")
-		require.Equal(t, "busy, no /undo", ask(r, "a", "/undo"))
-		require.Equal(t, "busy, no /retry", ask(r, "a", "/retry"))
+		require.Equal(t, rt.Busy("undo"), ask(r, "a", "/undo"))
+		require.Equal(t, rt.Busy("retry"), ask(r, "a", "/retry"))
 		r.Model.Release()
 	})
 }

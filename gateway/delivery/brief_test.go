@@ -78,7 +78,7 @@ func withBriefs(t *testing.T, adapter platforms.Adapter, before func(*sqlite.Sto
 			before(store)
 		}
 		b := &briefs{bench: &bench{t: t, path: path, store: store}}
-		b.w = delivery.New(delivery.Options{Store: store, Adapters: lookup{adapter}, Texts: words{}, Log: zerolog.Nop(), Settled: b.settled})
+		b.w = delivery.New(delivery.Options{Store: store, Adapters: lookup{adapter}, Printer: english, Log: zerolog.Nop(), Settled: b.settled})
 		require.NoError(t, b.w.Recover(t.Context()))
 		defer b.close()
 		fn(t, b)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"herald/locales"
 	"herald/platforms"
 	"herald/platforms/format"
 	"herald/sessions"
@@ -307,11 +308,12 @@ func (l *lane) settleUnknown(row *sessions.OutboxRow, se *platforms.SendError) {
 	var notice *sessions.OutboxRow
 	switch row.Kind {
 	case sessions.OutFinal, sessions.OutPrompt, sessions.OutSend, sessions.OutBrief, sessions.OutControl:
-		text, button := w.opt.Texts.Unknown(row.Message.Address, row.Kind, row.ID)
+		p := w.opt.Printer(row.Message.Address)
+		text := p.T("delivery.unknown", locales.Int("id", int64(row.ID)))
 		notice = &sessions.OutboxRow{Lane: row.Lane, Kind: sessions.OutNotice, Turn: row.Turn, Session: row.Session,
 			Message: platforms.Outgoing{Address: row.Message.Address, Text: w.text(row.Message.Address, text)}}
 		if ok && adapter.Traits().Buttons {
-			notice.Message.Buttons = [][]platforms.Button{{{Label: button, Data: ResendData(row.ID)}}}
+			notice.Message.Buttons = [][]platforms.Button{{{Label: p.T("delivery.show_again"), Data: ResendData(row.ID)}}}
 		}
 	}
 	l.commit(row, func(tx sessions.Tx) error {
@@ -331,7 +333,7 @@ func (l *lane) refuse(row *sessions.OutboxRow, se *platforms.SendError) {
 	row.State, row.Error = sessions.OutFailed, se.Error()
 	var notices []*sessions.OutboxRow
 	if row.Kind != sessions.OutNotice && row.Kind != sessions.OutPreview {
-		notices = w.notices(row, w.opt.Texts.Refused(row.Message.Address, se.Err.Error()))
+		notices = w.notices(row, w.opt.Printer(row.Message.Address).T("delivery.failed", locales.Str("reason", format.EscapeMarkdown(w.opt.Redact(se.Err.Error())))))
 	}
 	l.commit(row, func(tx sessions.Tx) error {
 		if len(notices) == 0 {
@@ -395,7 +397,7 @@ func (l *lane) finish(row *sessions.OutboxRow, state sessions.OutboxState, reaso
 	var notices []*sessions.OutboxRow
 	if len(notes) > 0 {
 		row.Error = strings.Join(notes, "; ") // for who has asked for the message
-		notices = w.notices(row, w.opt.Texts.Notes(row.Message.Address, notes))
+		notices = w.notices(row, "⚠️ "+strings.Join(notes, "\n⚠️ "))
 	}
 	l.commitIn(row, thread, func(tx sessions.Tx) error {
 		if state == sessions.OutSent {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"herald/locales"
 	"herald/platforms"
 	"herald/sessions"
 )
@@ -34,17 +35,6 @@ type Adapters interface {
 	Adapter(platforms.Account) (platforms.Adapter, bool)
 }
 
-// Texts says what delivery tells people.
-type Texts interface {
-	// Unknown is shown once for the answer with that id that may not have arrived; it does not repeat the
-	// answer. The button, and /resend with the id, show it again.
-	Unknown(at platforms.Address, kind sessions.OutboxKind, id sessions.OutboxID) (text, button string)
-	// Refused is shown when the platform refused an answer for good.
-	Refused(at platforms.Address, reason string) string
-	// Notes is shown for parts of a message that could not be sent, one line each.
-	Notes(at platforms.Address, notes []string) string
-}
-
 // Observer is told what happened, for metrics. Any method may be called from any goroutine.
 type Observer interface {
 	Sent(platform platforms.Name, kind sessions.OutboxKind, outcome string, took time.Duration)
@@ -54,9 +44,11 @@ type Observer interface {
 
 // Options configures a Worker.
 type Options struct {
-	Store       sessions.Store
-	Adapters    Adapters
-	Texts       Texts
+	Store    sessions.Store
+	Adapters Adapters
+	// Printer speaks the language of an address.
+	Printer     func(at platforms.Address) *locales.Printer
+	Redact      func(string) string // takes secrets out of what is shown; nil: nothing
 	Observer    Observer
 	Log         zerolog.Logger
 	Now         func() time.Time // nil: time.Now
@@ -108,6 +100,9 @@ type preview struct {
 func New(opt Options) *Worker {
 	if opt.Now == nil {
 		opt.Now = time.Now
+	}
+	if opt.Redact == nil {
+		opt.Redact = func(s string) string { return s }
 	}
 	if opt.SendTimeout == 0 {
 		opt.SendTimeout = DefaultSendTimeout

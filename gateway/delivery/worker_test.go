@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"herald/gateway/delivery"
+	"herald/locales"
 	"herald/platforms"
 	"herald/sessions"
 	"herald/sessions/sqlite"
@@ -121,13 +122,18 @@ func (l lookup) Adapter(platforms.Account) (platforms.Adapter, bool) {
 	return l.adapter, l.adapter != nil
 }
 
-type words struct{}
-
-func (words) Unknown(_ platforms.Address, _ sessions.OutboxKind, id sessions.OutboxID) (string, string) {
-	return fmt.Sprintf("in doubt %d", id), "again"
+// english speaks English at every address.
+func english(platforms.Address) *locales.Printer {
+	catalogs, err := locales.New(locales.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return catalogs.Printer("en")
 }
-func (words) Refused(_ platforms.Address, reason string) string { return "refused: " + reason }
-func (words) Notes(_ platforms.Address, notes []string) string  { return strings.Join(notes, "\n") }
+
+func doubt(id sessions.OutboxID) string {
+	return english(place).T("delivery.unknown", locales.Int("id", int64(id)))
+}
 
 func text(s string) platforms.Text { return platforms.Text{Body: s, Plain: s, Markdown: s} }
 
@@ -147,7 +153,7 @@ func open(t *testing.T, adapter platforms.Adapter, path string) *bench {
 	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
 	require.NoError(t, err)
 	b := &bench{t: t, path: path, store: store}
-	b.w = delivery.New(delivery.Options{Store: store, Adapters: lookup{adapter}, Texts: words{}, Log: zerolog.Nop()})
+	b.w = delivery.New(delivery.Options{Store: store, Adapters: lookup{adapter}, Printer: english, Log: zerolog.Nop()})
 	require.NoError(t, b.w.Recover(t.Context()))
 	return b
 }
@@ -228,7 +234,7 @@ func TestWorker_SurfacesAnUnknownOutcomeOnce(t *testing.T) {
 		b.post(row)
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		require.Equal(t, []string{"fragile", fmt.Sprintf("in doubt %d", row.ID)}, s.texts())
+		require.Equal(t, []string{"fragile", doubt(row.ID)}, s.texts())
 		require.Equal(t, sessions.OutUnknown, b.row(row.ID).State)
 		require.Equal(t, delivery.ResendData(row.ID), s.made()[1].out.Buttons[0][0].Data)
 		id, ok := delivery.ParseResend(s.made()[1].out.Buttons[0][0].Data)
@@ -343,7 +349,7 @@ func TestWorker_RecoverTreatsAnInterruptedSendAsUnknown(t *testing.T) {
 		defer b.close()
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		require.Equal(t, []string{fmt.Sprintf("in doubt %d", row.ID)}, s.texts())
+		require.Equal(t, []string{doubt(row.ID)}, s.texts())
 	})
 }
 
@@ -354,7 +360,7 @@ func TestWorker_GivesUpForGoodOnARefusalAndSaysSo(t *testing.T) {
 		b.post(row, final("good"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.ElementsMatch(t, []string{"good", "refused: scripted"}, s.texts())
+		require.ElementsMatch(t, []string{"good", english(place).T("delivery.failed", locales.Str("reason", "scripted"))}, s.texts())
 		require.Equal(t, sessions.OutFailed, b.row(row.ID).State)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"herald/gateway/turn"
+	"herald/locales"
 	"herald/sessions"
 )
 
@@ -84,13 +85,13 @@ func (a *actor) take(item sessions.InboxItem) {
 	if r.opt.MaxText != nil && item.Event.Message != nil {
 		if n, most := int64(len(item.Event.Message.Text)), r.opt.MaxText(); most > 0 && n > most {
 			r.dropped(item, "too_long", "the text is too long")
-			a.drop(ctx, item, "the text is too long", r.opt.Texts.TooLong(item.Event.Address, n, most))
+			a.drop(ctx, item, "the text is too long", tooLong(r.opt.Printer(item.Event.Address), n, most))
 			return
 		}
 	}
 	if c, ok := r.opt.Commands.Parse(item.Event); ok {
 		if c.Busy == Reject && a.busy() {
-			a.answer(ctx, item, "refused while a turn runs", r.opt.Texts.BusyReject(item.Event.Address, c.Name))
+			a.answer(ctx, item, "refused while a turn runs", r.opt.Printer(item.Event.Address).T("command.refused_busy", locales.Str("name", c.Name)))
 			return
 		}
 		r.opt.Commands.Run(ctx, c, item, &Control{a})
@@ -119,10 +120,10 @@ func (a *actor) message(ctx context.Context, item sessions.InboxItem) bool {
 func (a *actor) ack(ctx context.Context, item sessions.InboxItem, taken turn.Taken) {
 	r := a.r
 	now := r.opt.Now()
-	if !r.opt.Ack() || now.Sub(a.acked) < ackEvery {
+	if now.Sub(a.acked) < ackEvery {
 		return
 	}
-	text := r.opt.Texts.Ack(item.Event.Address, taken, a.run.Snapshot())
+	text := r.ackText(item.Event.Address, taken, a.run.Snapshot())
 	if text == "" {
 		return
 	}
@@ -141,7 +142,7 @@ func (a *actor) ack(ctx context.Context, item sessions.InboxItem, taken turn.Tak
 func (a *actor) enqueue(ctx context.Context, e entry) bool {
 	if len(a.queue) >= a.r.opt.QueueMax {
 		a.r.dropped(e.item, "queue_full", "the queue is full")
-		a.drop(ctx, e.item, "the queue is full", a.r.opt.Texts.QueueFull(e.item.Event.Address, a.r.opt.QueueMax))
+		a.drop(ctx, e.item, "the queue is full", "⚠️ "+a.r.opt.Printer(e.item.Event.Address).N("inbound.queue_full", a.r.opt.QueueMax))
 		return false
 	}
 	a.queue = append(a.queue, e)

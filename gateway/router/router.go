@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"herald/gateway/turn"
+	"herald/locales"
 	"herald/platforms"
 	"herald/sessions"
 )
@@ -78,15 +79,6 @@ type Outbox interface {
 	Control(at platforms.Address, text string) *sessions.OutboxRow
 }
 
-// Texts says what the router tells people.
-type Texts interface {
-	// Ack tells what became of a message that arrived while a turn runs; "" for nothing.
-	Ack(at platforms.Address, taken turn.Taken, s turn.Snapshot) string
-	QueueFull(at platforms.Address, max int) string
-	BusyReject(at platforms.Address, command string) string
-	TooLong(at platforms.Address, size, max int64) string
-}
-
 // Metrics is told what comes in.
 type Metrics interface {
 	Inbound(platform platforms.Name, kind, outcome string)
@@ -99,14 +91,16 @@ type Options struct {
 	Access   Access
 	Commands Commands
 	Outbox   Outbox
-	Texts    Texts
-	Metrics  Metrics
+	// Printer speaks the language of a chat.
+	Printer func(at platforms.Address) *locales.Printer
+	Metrics Metrics
 	// Key says which conversation an event belongs to.
 	Key func(e platforms.Event) sessions.Key
 	// Mode returns the busy mode of a chat that has chosen o.
 	Mode func(at platforms.Address, o sessions.Options) turn.Mode
-	// Ack tells whether acks are shown; Freshness how old a crashed turn of a place may be to go on at once, 0 for any age.
-	Ack       func() bool
+	// Acks are the acknowledgements that a chat gets.
+	Acks func(at platforms.Address) Acks
+	// Freshness is how old a crashed turn of a place may be to go on at once, 0 for any age.
 	Freshness func(at platforms.Address) time.Duration
 	// MaxActive bounds the turns that run at once, 0 for no bound.
 	MaxActive func() int

@@ -14,6 +14,7 @@ import (
 	"herald/gateway/router"
 	rt "herald/gateway/router/routertest"
 	"herald/gateway/turn"
+	"herald/locales"
 	"herald/platforms"
 	"herald/sessions"
 )
@@ -63,7 +64,7 @@ func TestRouter_AcceptCommitsFirstOrRefusesAll(t *testing.T) {
 		r.Settle()
 		r.Model.Release()
 		r.Settle()
-		require.Equal(t, []string{"ack queue", "re: zero", "re: one\n\ntwo"}, r.Chat.Shown("b"))
+		require.Equal(t, []string{rt.Queued(), "re: zero", "re: one\n\ntwo"}, r.Chat.Shown("b"))
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.ErrorIs(t, r.Router.Accept(gone, r.Text("c", "?")), context.Canceled)
@@ -107,7 +108,7 @@ func TestRouter_OneTurnAtATime(t *testing.T) {
 		overlaps, _ := r.Model.Overlaps()
 		require.Zero(t, overlaps)
 		for _, chat := range []string{"a", "b", "c"} {
-			require.Equal(t, []string{"ack queue", "re: " + chat + "0", fmt.Sprintf("re: %[1]s1\n\n%[1]s2\n\n%[1]s3", chat)}, r.Chat.Shown(chat))
+			require.Equal(t, []string{rt.Queued(), "re: " + chat + "0", fmt.Sprintf("re: %[1]s1\n\n%[1]s2\n\n%[1]s3", chat)}, r.Chat.Shown(chat))
 		}
 	})
 }
@@ -195,11 +196,11 @@ func TestRouter_RefusesWithAWord(t *testing.T) {
 		for _, text := range []string{"one", "two", "three", "four"} {
 			r.Say("a", text)
 		}
-		require.Equal(t, []string{"ack queue", "full at 2"}, r.Chat.Shown("a"))
+		require.Equal(t, []string{rt.Queued(), rt.Full(2)}, r.Chat.Shown("a"))
 		require.Equal(t, sessions.InboxDropped, r.Inbox(4).State)
 		require.Equal(t, 1, r.Counts.Of("message", "queue_full"))
 		r.Say("b", strings.Repeat("x", 11))
-		require.Equal(t, []string{"too long: 11 > 10"}, r.Chat.Shown("b"))
+		require.Equal(t, []string{"⚠️ " + rt.Text("inbound.too_long", locales.Str("size", "11 bytes"), locales.Str("max", "10 bytes"))}, r.Chat.Shown("b"))
 		require.Equal(t, 1, r.Counts.Of("message", "too_long"))
 		r.Model.Release()
 		r.Settle()
@@ -214,10 +215,10 @@ func TestRouter_AcksNowAndThen(t *testing.T) {
 		for i := range 4 {
 			r.Say("a", fmt.Sprint(i))
 		}
-		require.Equal(t, []string{"ack queue"}, r.Chat.Shown("a"))
+		require.Equal(t, []string{rt.Queued()}, r.Chat.Shown("a"))
 		time.Sleep(31 * time.Second)
 		r.Say("a", "still there?")
-		require.Equal(t, []string{"ack queue", "ack queue"}, r.Chat.Shown("a"))
+		require.Equal(t, []string{rt.Queued(), rt.Queued()}, r.Chat.Shown("a"))
 		r.Model.Release()
 	})
 }
@@ -311,7 +312,7 @@ func TestRouter_DrainLeavesWhatWaitsToTheNextProcess(t *testing.T) {
 		require.Equal(t, sessions.InboxNew, r.Inbox(2).State)
 		require.Equal(t, sessions.InboxNew, r.Inbox(3).State)
 		r.Restart()
-		require.Equal(t, []string{"ack queue", "re: one", "re: two"}, r.Chat.Shown("a"))
+		require.Equal(t, []string{rt.Queued(), "re: one", "re: two"}, r.Chat.Shown("a"))
 		require.Equal(t, []string{"re: three"}, r.Chat.Shown("b"))
 	})
 }
@@ -327,7 +328,7 @@ func TestRouter_RecoverGoesOn(t *testing.T) {
 		require.Equal(t, 1, r.Router.Stats().Queued)
 		r.Model.Release()
 		r.Settle()
-		require.Equal(t, []string{"ack queue", "re: one", "re: two"}, r.Chat.Shown("a"))
+		require.Equal(t, []string{rt.Queued(), "re: one", "re: two"}, r.Chat.Shown("a"))
 		require.Equal(t, []string{"user: one", "assistant: re: one", "user: two", "assistant: re: two"}, r.Transcript("a"))
 	})
 }
@@ -340,7 +341,7 @@ func TestRouter_RecoverParksWhatCrashesTooOften(t *testing.T) {
 		for range 3 {
 			r.Restart()
 		}
-		require.Equal(t, []string{"ack queue", "parked after 3"}, r.Chat.Shown("a"))
+		require.Equal(t, []string{rt.Queued(), "parked after 3"}, r.Chat.Shown("a"))
 		require.Equal(t, "parked", r.Inbox(1).Reason)
 		r.Model.Release()
 		r.Settle()
@@ -362,7 +363,7 @@ func TestRouter_RecoverKeepsOldTurnsForTheNextMessage(t *testing.T) {
 		r.Say("b", "hi")
 		require.Empty(t, r.Chat.Shown("a"), "another chat's message is no sign")
 		r.Say("a", "new")
-		answers := slices.DeleteFunc(r.Chat.Shown("a"), func(s string) bool { return s == "ack queue" }) // acks have a lane of their own
+		answers := slices.DeleteFunc(r.Chat.Shown("a"), func(s string) bool { return s == rt.Queued() }) // acks have a lane of their own
 		require.Equal(t, []string{"re: old", "re: new"}, answers)
 		r.Restart()
 		require.Len(t, r.Model.Asked(), 4)
@@ -440,7 +441,7 @@ func TestRouter_CommandsBesideATurn(t *testing.T) {
 		r.Give(click)
 		r.Settle()
 		require.Equal(t, []string{"reject false", "status true", "stop true", "click yes true"}, s.ran)
-		require.Equal(t, []string{"busy, no /reject"}, r.Chat.Shown("a"))
+		require.Equal(t, []string{rt.Busy("reject")}, r.Chat.Shown("a"))
 		require.Equal(t, sessions.InboxDone, r.Inbox(4).State)
 		r.Model.Release()
 	})
@@ -496,9 +497,9 @@ func TestRouter_DoHonoursItsContext(t *testing.T) {
 // A message in the modes that change a running turn.
 func TestRouter_BusyModes(t *testing.T) {
 	for mode, want := range map[turn.Mode][]string{
-		turn.Queue:     {"ack queue", "re: one", "re: two"},
-		turn.Interrupt: {"ack redirect", "re: one\n\ntwo"},
-		turn.Steer:     {"ack steer", "re: one", "re: two"}, // the answer was complete: no step was left for the note
+		turn.Queue:     {rt.Queued(), "re: one", "re: two"},
+		turn.Interrupt: {rt.Redirected(), "re: one\n\ntwo"},
+		turn.Steer:     {rt.Steered(), "re: one", "re: two"}, // the answer was complete: no step was left for the note
 	} {
 		opt := rt.Options{Tune: func(o *router.Options) {
 			o.Mode = func(platforms.Address, sessions.Options) turn.Mode { return mode }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"herald/gateway/model"
 	"herald/gateway/router"
 	"herald/gateway/turn"
+	"herald/locales"
 	"herald/platforms"
 	"herald/sessions"
 	"herald/sessions/sqlite"
@@ -337,20 +337,31 @@ func (c catalog) Definitions(_ context.Context, names []string) (out []model.Too
 	return out
 }
 
+// English speaks English at every address.
+func English(platforms.Address) *locales.Printer { return english() }
+
+var english = sync.OnceValue(func() *locales.Printer {
+	catalogs, err := locales.New(locales.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return catalogs.Printer("en")
+})
+
+// Text is a text in English.
+func Text(key string, args ...locales.Arg) string { return english().T(key, args...) }
+
+// Queued, Redirected and Steered are what a message that comes while a turn runs is answered with, Full that too many wait.
+func Queued() string             { return "↪ " + Text("busy.queued") }
+func Redirected() string         { return "↪ " + Text("busy.interrupted") }
+func Steered() string            { return "↪ " + Text("busy.steered") }
+func Full(n int) string          { return "⚠️ " + english().N("inbound.queue_full", n) }
+func Busy(command string) string { return Text("command.refused_busy", locales.Str("name", command)) }
+
 // Words says everything in one plain line.
 type Words struct{}
 
-// The methods of Words implement the Texts of router, turn and delivery.
-func (Words) Ack(_ platforms.Address, taken turn.Taken, _ turn.Snapshot) string {
-	return "ack " + string(taken)
-}
-func (Words) QueueFull(_ platforms.Address, most int) string { return fmt.Sprint("full at ", most) }
-func (Words) BusyReject(_ platforms.Address, command string) string {
-	return "busy, no /" + command
-}
-func (Words) TooLong(_ platforms.Address, size, most int64) string {
-	return fmt.Sprintf("too long: %d > %d", size, most)
-}
+// The methods of Words implement the Texts of turn.
 func (Words) Doing(_ platforms.Address, tool, what string) string { return tool + " " + what }
 func (Words) Failed(_ platforms.Address, kind model.Kind, _ time.Duration) string {
 	return "failed " + string(kind)
@@ -386,8 +397,3 @@ func (Words) ApprovalEnded(_ platforms.Address, a turn.Approval) string {
 	return a.Preview + ": " + string(a.Choice)
 }
 func (Words) AskAnswered(_ platforms.Address, q, a string) string { return q + ": " + a }
-func (Words) Unknown(platforms.Address, sessions.OutboxKind, sessions.OutboxID) (string, string) {
-	return "in doubt", "again"
-}
-func (Words) Refused(_ platforms.Address, reason string) string { return "refused: " + reason }
-func (Words) Notes(_ platforms.Address, notes []string) string  { return strings.Join(notes, "\n") }

@@ -75,7 +75,7 @@ func (r *Rig) Open() {
 	store, err := sqlite.Open(context.Background(), sqlite.Options{Path: r.path})
 	require.NoError(r.T, err)
 	r.Store = &Store{Store: store}
-	r.Worker = delivery.New(delivery.Options{Store: r.Store, Adapters: r.Chat, Texts: Words{}, Log: zerolog.Nop()})
+	r.Worker = delivery.New(delivery.Options{Store: r.Store, Adapters: r.Chat, Printer: English, Log: zerolog.Nop()})
 	registry := tools.NewRegistry(tools.RegistryOptions{})
 	for _, tool := range r.opt.Tools {
 		require.NoError(r.T, registry.Register(tool))
@@ -101,14 +101,14 @@ func (r *Rig) Open() {
 		r.Commands = r.opt.Commands(r)
 	}
 	opt := router.Options{
-		Store: r.Store, Runner: r.Runner, Access: gate{r.opt.Deny}, Commands: r.Commands, Outbox: outbox{r.Worker}, Texts: Words{}, Metrics: r.Counts,
+		Store: r.Store, Runner: r.Runner, Access: gate{r.opt.Deny}, Commands: r.Commands, Outbox: outbox{r.Worker}, Printer: English, Metrics: r.Counts,
 		Key: Key, Mode: func(_ platforms.Address, o sessions.Options) turn.Mode {
 			if o.Busy != "" {
 				return turn.Mode(o.Busy)
 			}
 			return turn.Queue
 		},
-		Ack: func() bool { return true }, Freshness: func(platforms.Address) time.Duration { return time.Hour }, Log: zerolog.Nop(),
+		Acks: func(platforms.Address) router.Acks { return router.Acks{Show: true, Steer: true} }, Freshness: func(platforms.Address) time.Duration { return time.Hour }, Log: zerolog.Nop(),
 	}
 	if r.opt.Tune != nil {
 		r.opt.Tune(&opt)
