@@ -127,7 +127,7 @@ func names(out []byte) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
-// excluded is what no checkpoint holds (spec B2.5): what tools make anew, secrets, and media that are large and rarely
+// excluded is what no checkpoint holds: what tools make again, secrets, and media that are large and rarely
 // the agent's.
 const excluded = `node_modules/
 dist/

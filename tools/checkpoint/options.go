@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Defaults of Options, and the bounds of a git call's time (spec checkpoints B1.2).
+// Defaults of Options, and the bounds of a git call's time.
 const (
 	DefaultMaxSnapshots = 20
 	DefaultMaxTotal     = 500 << 20
@@ -153,7 +153,7 @@ func (s *Store) begin(ctx context.Context) (context.Context, func(), error) {
 func (s *Store) On() bool { return s.git != "" }
 
 // Exceeds reports whether a file is over the size cap: strictly more bytes than it. What can't be looked at is not. It
-// is the one predicate for taking and for restoring (spec B3.5).
+// is the one predicate for taking and for restoring.
 func (s *Store) Exceeds(path string) bool {
 	if s.o.MaxFile <= 0 {
 		return false
@@ -224,7 +224,7 @@ func (s *Store) open(dir string) (*os.Root, error) {
 var markers = [...]string{".git", "pyproject.toml", "package.json", "Cargo.toml", "go.mod", "Makefile", "pom.xml", ".hg", "Gemfile"}
 
 // RootFor returns the directory whose checkpoint covers a file: the nearest one that has checkpoints already, else the
-// nearest ancestor with a project's marker below the home directory, else the file's own directory (spec B3.3).
+// nearest ancestor with a project's marker below the home directory, else the file's own directory.
 func (s *Store) RootFor(file string) string {
 	dir := filepath.Dir(file)
 	top := string(filepath.Separator) // nothing above it is looked at

@@ -19,7 +19,7 @@ type Target struct {
 	Key string
 }
 
-// Plan is what a rollback would do. Each path stands in one list.
+// Plan is what a rollback would do. Each path is in one list.
 type Plan struct {
 	To   Checkpoint `json:"to"`
 	Dir  string     `json:"directory"`

@@ -141,7 +141,7 @@ func (l ledger) remember(path string, before stamp) {
 	}
 }
 
-// maxLedger is how many entries are kept, the newest (spec B4.1).
+// maxLedger is how many entries are kept, the newest.
 const maxLedger = 2000
 
 // ledger reads a project's ledger; a damaged one is empty.

@@ -68,7 +68,7 @@ type PruneOptions struct {
 }
 
 // Orphans returns the directories that are gone for certain: the parent is there, it is the one that it was, and it
-// is not an empty mount point (spec B6.2).
+// is not an empty mount point.
 func (s *Store) Orphans(ctx context.Context) (dirs []string, err error) {
 	err = s.locked(ctx, 0, func(ctx context.Context) error {
 		metas, err := s.metas()

@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// Result is what a rollback did. Its JSON has the keys of a safe rollback only when it was one (spec B5.7).
+// Result is what a rollback did. Its JSON has the keys of a safe rollback only when it was one.
 type Result struct {
 	RestoredTo string // eight digits of the hash
 	Reason     string

@@ -251,7 +251,7 @@ func (s *Store) stage(ctx context.Context, p *project, add, drop []string) error
 	}
 	index := s.indexPath(p.id)
 	if _, err := s.run(ctx, call{tree: p.dir, index: index, in: in.Bytes(), slow: true, args: []string{"update-index", "-z", "--index-info"}}); err != nil {
-		_ = os.Remove(index) // it is made anew from the newest commit
+		_ = os.Remove(index) // it is made again from the newest commit
 		return err
 	}
 	// So that the next look at the tree needs no contents. What differs by now is told by the exit code, and found then.

@@ -78,7 +78,7 @@ func (v *views) leave(id string, now looks) {
 }
 
 // pictured notes what a picture was taken of: how the directory looked just before, and the index after it. The call
-// views begin anew, because the checkpoint has noted everything. A nil look forgets the picture.
+// views start from nothing again, because the checkpoint has noted everything. A nil look forgets the picture.
 func (v *views) pictured(id string, seen looks, began time.Time, index stamp) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 var (
 	// ErrNoMatch: no strategy found the text.
 	ErrNoMatch = errors.New("the text to replace was not found")
-	// ErrAmbiguous: it stands in more than one place and only one was asked for.
+	// ErrAmbiguous: it occurs in more than one place and only one was asked for.
 	ErrAmbiguous = errors.New("the text to replace is not unique")
 )
 
@@ -41,9 +41,9 @@ var strategies = []strategy{
 	{"anchors", findAnchored, reindent},
 }
 
-// Replace puts new in the place of old. old must stand in exactly one place, unless all is set: then each
+// Replace replaces old by new. old must occur exactly once, unless all is set: then each
 // place is replaced. It returns the new content, the strategy that found the text and how many places were
-// replaced. Whenever old stands in content literally, the result is that of strings.Replace.
+// replaced. Whenever content has old literally, the result is that of strings.Replace.
 func Replace(content, old, new string, all bool) (result, how string, count int, err error) {
 	if old == "" {
 		return "", "", 0, errors.New("old_string is empty; give the text to replace, or use write_file for a new file")

@@ -1,4 +1,4 @@
-// Package process keeps the background processes of conversations: their output, their ends, and what is told of them.
+// Package process keeps the background processes of conversations: their output, their ends, and what people and the model hear about them.
 // It promises:
 //
 //   - A process belongs to the session that started it; for every other one there is no such process (P6).

@@ -65,7 +65,7 @@ func (e *entry) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// judge decides what is told of matching lines. e.mu is held.
+// judge decides which matching lines are reported. e.mu is held.
 func (e *entry) judge(lines []string, count int) {
 	if count == 0 {
 		return

@@ -500,7 +500,7 @@ func TestProcesses_Close(t *testing.T) {
 	})
 }
 
-// C7.6: nobody hears of a subagent's processes, unless that was asked for.
+// Nobody hears of a subagent's processes, unless that was asked for.
 func TestProcesses_SubagentsAreSuppressed(t *testing.T) {
 	on(t, func(s *show) {
 		child := alice

@@ -48,7 +48,7 @@ type Options struct {
 	// Surface tells the sessions of subagents' parents about the subagents' processes
 	// (delegation.surface_child_process_notifications). nil is false.
 	Surface func() bool
-	// Finished is told of each end; nil tells nobody.
+	// Finished is called for each process that ended; nil means that nobody is.
 	Finished func(State)
 	Log      zerolog.Logger
 	// Now is the clock; nil takes time.Now.
@@ -393,7 +393,7 @@ func (p *Processes) tell(n News) error {
 	return p.o.Store.Tell(context.WithoutCancel(p.ctx), n)
 }
 
-// suppressed reports whether nobody is told of an owner's processes: a subagent's are the subagent's business.
+// suppressed reports whether an owner's processes are not reported to anyone: a subagent's are the subagent's business.
 func (p *Processes) suppressed(o Owner) bool {
 	if !o.child() || p.o.Surface != nil && p.o.Surface() {
 		return false

@@ -64,7 +64,7 @@ type Record struct {
 
 // News is something to tell a session about its process.
 type News struct {
-	// ID is unique for ever: news that were given once are not given again.
+	// ID is never used again, so that news that were delivered once are not delivered a second time.
 	ID    string
 	Owner Owner
 	Text  string // for the model; without secrets

@@ -21,7 +21,7 @@ var secretWords = map[string]bool{
 	"PASSPHRASE": true, "OAUTH": true,
 }
 
-// secretParts mark a variable wherever they stand in its name.
+// secretParts mark a variable wherever they are in its name.
 var secretParts = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "APIKEY", "PRIVATEKEY", "ACCESSKEY"}
 
 // userInfo finds a URL that carries a password.

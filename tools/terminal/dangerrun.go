@@ -297,7 +297,7 @@ func (d *dangers) scripts(s step) {
 }
 
 // sources returns the commands whose output a shell or an interpreter runs: what comes in on its input, unless that is
-// data for a program that it was given, and what stands in its arguments as a script.
+// data for a program that it was given, and what its arguments have as a script.
 func (s step) sources(shell bool) []simple {
 	args := s.argv[1:]
 	var out []simple

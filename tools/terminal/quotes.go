@@ -66,7 +66,7 @@ func (l *lexer) double() {
 }
 
 // dollar reads $(...), $((...)), $'...', ${...} and plain variables; the last two stay as they are written. inside
-// says that it stands in double quotes, where a quote behind it is a plain one.
+// says that it is within double quotes, where a quote behind it is a plain one.
 func (l *lexer) dollar(inside bool) {
 	switch c := l.peek(1); {
 	case c == '(' && l.peek(2) == '(' && l.arithmetic(3):

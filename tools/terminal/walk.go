@@ -25,7 +25,7 @@ type step struct {
 	up   []simple // the commands whose output it reads
 	in   Place    // where it runs
 	away bool     // on another machine or in a container: Place says nothing about it
-	bare string   // of the script it stands in
+	bare string   // of the script it is part of
 	fed  []string // shell texts that reach its input
 }
 

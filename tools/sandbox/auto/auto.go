@@ -146,8 +146,7 @@ func (a *Environment) without(used bool, what string, err error) (sandbox.Enviro
 	return a.opts.Local, Choice{"local", what}, nil
 }
 
-// now is the environment as far as it is decided; before that the one on this machine stands in for what needs no
-// command.
+// now is the environment that was decided on; before that it is the one on this machine, for what needs no command.
 func (a *Environment) now() sandbox.Environment {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -94,7 +94,7 @@ func (d *Environment) Discard(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	labels := maps.Clone(d.opts.labels())
-	delete(labels, LabelEgress)
+	delete(labels, labelEgress)
 	found, err := listContainers(ctx, e, labels)
 	if err != nil {
 		return 0, err

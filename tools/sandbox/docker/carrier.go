@@ -44,10 +44,10 @@ type carrier struct {
 	feeds  sync.WaitGroup
 }
 
-// Backend implements carrier.
+// Backend implements remote.Carrier.
 func (d *carrier) Backend() string { return "docker" }
 
-// Run implements carrier. The engine starts programs in a session of their own.
+// Run implements remote.Carrier. The engine starts programs in a session of their own.
 func (d *carrier) Run(ctx context.Context, argv []string, s remote.Streams) (int, error) {
 	api, id, err := d.keeper.container(ctx)
 	if err != nil {
@@ -236,7 +236,7 @@ func (d *carrier) failed(ctx context.Context, err error, before bool) error {
 	return err
 }
 
-// Close implements carrier. The container lives on.
+// Close implements remote.Carrier. The container lives on.
 func (d *carrier) Close() error {
 	d.feeds.Wait()
 	return nil

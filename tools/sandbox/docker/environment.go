@@ -44,7 +44,7 @@ func New(o Options) (*Environment, error) {
 	return &Environment{inside: r, opts: o, keeper: place}, nil
 }
 
-// Key is whose container it is, see ContainerKey.
+// Key is whose container it is, see containerKey.
 func (d *Environment) Key() string { return d.opts.key() }
 
 // Backend is "docker".
@@ -96,7 +96,7 @@ func again(err error) bool {
 const recreatedNote = "The container was gone, so this ran in a new one: files below /root and /workspace are as they were, everything else is new, and background processes have ended."
 
 // Exec implements Environment. While an image is pulled or built for the first command, c.Output receives lines about
-// that. When the container vanished before the command started, it is made anew and the command runs there
+// that. When the container vanished before the command started, a new one is made and the command runs there
 // (Result.Recreated); one that vanished under a running command is reported, and the command is not run again.
 func (d *Environment) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	before := d.known()

@@ -71,7 +71,7 @@ func (l lifecycle) buildImage(ctx context.Context) error {
 		return err
 	}
 	r, err := l.engine.api.ImageBuild(ctx, &files, client.ImageBuildOptions{Tags: []string{l.opts.Image}, Dockerfile: "Dockerfile", Remove: true, ForceRemove: true,
-		Labels: map[string]string{LabelAgent: "1"}})
+		Labels: map[string]string{labelAgent: "1"}})
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func newKeeper(o Options) (*keeper, error) {
 	return p, nil
 }
 
-// container implements containers.
+// container returns the engine and the id of the running container.
 func (p *keeper) container(ctx context.Context) (*client.Client, string, error) {
 	id, _, err := p.ready(ctx, nil)
 	if err != nil {
@@ -142,7 +142,7 @@ func (p *keeper) findOrCreate(m *attempt.Attempt) (id string, shared mounts.Tabl
 	return c.ID, shared, err
 }
 
-// reapOnce removes orphans in the background, once. The place's own container runs by now, so it is none of them.
+// reapOnce removes orphans in the background, once. The keeper's own container runs by now, so it is not among them.
 func (p *keeper) reapOnce(l lifecycle) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,7 +197,7 @@ func (p *keeper) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = f.Unlock() }, nil
 }
 
-// lost implements containers.
+// lost notes that a container is gone.
 func (p *keeper) lost(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,7 +206,7 @@ func (p *keeper) lost(id string) {
 	}
 }
 
-// running implements containers.
+// running reports whether a container can run programs.
 func (p *keeper) running(ctx context.Context, id string) (bool, error) {
 	e, err := p.theEngine(ctx)
 	if err != nil {

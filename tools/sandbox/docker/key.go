@@ -8,12 +8,12 @@ import (
 
 // Labels that every container of Herald carries. A container is taken up again only where all of them match.
 const (
-	LabelAgent    = "herald-agent"    // "1"
-	LabelTask     = "herald-task-id"  // the sanitised key
-	LabelIdentity = "herald-profile"  // whose it is, see Identity
-	LabelEgress   = "herald-egress"   // "open", or "none" without a network
-	LabelHome     = "herald-sandbox"  // which sandbox directory its files are in
-	LabelLifetime = "herald-lifetime" // "durable" or "throwaway"
+	labelAgent    = "herald-agent"    // "1"
+	labelTask     = "herald-task-id"  // the sanitised key
+	labelIdentity = "herald-profile"  // whose it is, see identity
+	labelEgress   = "herald-egress"   // "open", or "none" without a network
+	labelHome     = "herald-sandbox"  // which sandbox directory its files are in
+	labelLifetime = "herald-lifetime" // "durable" or "throwaway"
 )
 
 // maxLabel is the longest sanitised value, in bytes.
@@ -31,13 +31,13 @@ type Request struct {
 	Session string
 }
 
-// ContainerKey says which container a request gets: requests with equal keys share one. The first rule that applies wins.
+// containerKey says which container a request gets: requests with equal keys share one. The first rule that applies wins.
 //
 //  1. Persistent with a shared key: everybody has that one, whatever session or profile.
 //  2. Without a session it is the default one.
 //  3. Where nothing persists each session has its own.
 //  4. Persistent: each profile has exactly one, whatever the session. The default profile has the default one.
-func ContainerKey(r Request) string {
+func containerKey(r Request) string {
 	switch {
 	case r.Persistent && r.Shared != "":
 		return "shared:" + r.Shared
@@ -51,9 +51,9 @@ func ContainerKey(r Request) string {
 	return "profile:" + r.Profile
 }
 
-// Sanitise makes a label value of a key: characters outside A-Z, a-z, 0-9, "_", "." and "-" become "_", and it is cut
+// labelText makes a label value of a key: characters outside A-Z, a-z, 0-9, "_", "." and "-" become "_", and it is cut
 // at 63 bytes. Different keys may become equal, so a value alone never decides whose a container is.
-func Sanitise(key string) string { return sanitise(key, maxLabel) }
+func labelText(key string) string { return sanitise(key, maxLabel) }
 
 func sanitise(key string, most int) string {
 	var b strings.Builder
@@ -72,15 +72,15 @@ func sanitise(key string, most int) string {
 	return s[:min(len(s), most)]
 }
 
-// Identity is the label that says whose a container is: the profile's name, or with a shared key its readable beginning
+// identity is the label that says whose a container is: the profile's name, or with a shared key its readable beginning
 // and 12 hex digits of the SHA-256 of all of it. So two shared keys never meet, however much alike they look, and one
 // key gives the same identity in every process.
-func Identity(profile, shared string) string {
+func identity(profile, shared string) string {
 	if shared == "" {
 		if profile == "" {
 			profile = "default"
 		}
-		return Sanitise(profile)
+		return labelText(profile)
 	}
 	return sanitise(shared, 50) + "-" + digest(shared)
 }
@@ -99,7 +99,7 @@ func KeyDir(key string) string {
 	if name, ok := strings.CutPrefix(key, "profile:"); ok {
 		plain = "profile_" + name
 	}
-	if s := Sanitise(key); s == plain && (key == "default" || plain != key) {
+	if s := labelText(key); s == plain && (key == "default" || plain != key) {
 		return s
 	}
 	return sanitise(key, 50) + "-" + digest(key)

@@ -31,7 +31,7 @@ func TestContainerKey(t *testing.T) {
 		{"4: no profile is the default one", docker(func(r *Request) { r.Profile = "" }), "default"},
 		{"4: a named profile", docker(func(r *Request) {}), "profile:work"},
 	} {
-		require.Equal(t, tc.want, ContainerKey(tc.r), tc.name)
+		require.Equal(t, tc.want, containerKey(tc.r), tc.name)
 	}
 }
 
@@ -40,7 +40,7 @@ func TestSanitise(t *testing.T) {
 		"default": "default", "profile:work": "profile_work", "team/workspace": "team_workspace", "": "unknown", "ä b": "__b",
 		"A-z_0.9": "A-z_0.9", strings.Repeat("x", 80): strings.Repeat("x", 63),
 	} {
-		require.Equal(t, want, Sanitise(in), in)
+		require.Equal(t, want, labelText(in), in)
 	}
 }
 
@@ -51,19 +51,19 @@ func TestIdentity_SharedKeysNeverMeet(t *testing.T) {
 		{"team/workspace", "team_workspace"}, {long + "a", long + "b"}, {"a b", "a_b"}, {"ä", "ö"}, {"x", "x "},
 		{strings.Repeat("k", 49) + "/", strings.Repeat("k", 49) + "_"},
 	} {
-		require.NotEqual(t, Identity("p", pair[0]), Identity("p", pair[1]), "%q and %q", pair[0], pair[1])
+		require.NotEqual(t, identity("p", pair[0]), identity("p", pair[1]), "%q and %q", pair[0], pair[1])
 		require.NotEqual(t, KeyDir("shared:"+pair[0]), KeyDir("shared:"+pair[1]), "%q and %q", pair[0], pair[1])
 	}
-	require.Equal(t, "team_workspace-e867f87681f0", Identity("any", "team/workspace"), "the same in every process and version")
-	require.Equal(t, Identity("one", "team"), Identity("two", "team"), "the profile does not matter")
-	require.Equal(t, "work", Identity("work", ""))
-	require.Equal(t, "default", Identity("", ""))
+	require.Equal(t, "team_workspace-e867f87681f0", identity("any", "team/workspace"), "the same in every process and version")
+	require.Equal(t, identity("one", "team"), identity("two", "team"), "the profile does not matter")
+	require.Equal(t, "work", identity("work", ""))
+	require.Equal(t, "default", identity("", ""))
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.StringN(1, 200, -1).Draw(t, "a"), rapid.StringN(1, 200, -1).Draw(t, "b")
-		id := Identity("p", a)
+		id := identity("p", a)
 		require.LessOrEqual(t, len(id), maxLabel)
 		require.Regexp(t, `^[A-Za-z0-9_.-]+-[0-9a-f]{12}$`, id)
-		require.Equal(t, a == b, id == Identity("p", b))
+		require.Equal(t, a == b, id == identity("p", b))
 	})
 }
 

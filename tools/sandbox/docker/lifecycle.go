@@ -76,7 +76,7 @@ func (l lifecycle) dropOpen(ctx context.Context) error {
 		return nil
 	}
 	other := l.opts.labels()
-	other[LabelEgress] = map[string]string{"open": "none", "none": "open"}[other[LabelEgress]]
+	other[labelEgress] = map[string]string{"open": "none", "none": "open"}[other[labelEgress]]
 	found, err := listContainers(ctx, l.engine, other)
 	if err != nil {
 		return fmt.Errorf("the container engine does not list its containers: %w", err)
@@ -293,7 +293,7 @@ func (l lifecycle) tryLimits(ctx context.Context, h *container.HostConfig, start
 	defer cancel()
 	name := containerName() + "-probe"
 	defer l.drop(name) // the reaper finds what is left
-	labels := map[string]string{LabelAgent: "1", LabelIdentity: l.opts.labels()[LabelIdentity], LabelHome: l.opts.labels()[LabelHome], LabelLifetime: "probe"}
+	labels := map[string]string{labelAgent: "1", labelIdentity: l.opts.labels()[labelIdentity], labelHome: l.opts.labels()[labelHome], labelLifetime: "probe"}
 	made, err := l.engine.api.ContainerCreate(ctx, client.ContainerCreateOptions{Name: name, HostConfig: h,
 		Config: &container.Config{Image: l.opts.Image, Labels: labels, Entrypoint: []string{"sleep"}, Cmd: []string{"0"}}})
 	if err != nil {
@@ -338,7 +338,7 @@ const orphanAge = 600 * time.Second
 // known is kept, and one that can't be removed does not keep the others from it. It returns how many were removed.
 func (l lifecycle) reap(ctx context.Context, now time.Time, age time.Duration) (removed int, err error) {
 	own := l.opts.labels()
-	found, err := listContainers(ctx, l.engine, map[string]string{LabelAgent: "1", LabelIdentity: own[LabelIdentity], LabelHome: own[LabelHome]})
+	found, err := listContainers(ctx, l.engine, map[string]string{labelAgent: "1", labelIdentity: own[labelIdentity], labelHome: own[labelHome]})
 	if err != nil {
 		return 0, fmt.Errorf("the container engine does not list its containers: %w", err)
 	}

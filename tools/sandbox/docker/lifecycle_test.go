@@ -65,7 +65,7 @@ func dockerOptions(t *testing.T, e *engine, change func(*Options)) Options {
 func removeAll(t *testing.T, e *engine, dir string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()
-	found, err := listContainers(ctx, e, map[string]string{LabelHome: digest(dir)})
+	found, err := listContainers(ctx, e, map[string]string{labelHome: digest(dir)})
 	require.NoError(t, err)
 	for _, c := range found {
 		require.NoError(t, forceRemove(ctx, e, c.ID))
@@ -209,7 +209,7 @@ func TestDockerCarrier_Run_VanishedContainer(t *testing.T) {
 // What the engine enforces, seen from inside.
 func TestDocker_Hardening_SeenFromInside(t *testing.T) {
 	e := testEngine(t)
-	o := dockerOptions(t, e, func(o *Options) { o.CPU, o.MemoryMB, o.DiskMB, o.Shm = 1, 128, DefaultDiskMB, "64m" })
+	o := dockerOptions(t, e, func(o *Options) { o.CPU, o.MemoryMB, o.DiskMB, o.Shm = 1, 128, 51200, "64m" })
 	p := takePlace(t, o)
 	status, _ := sh(t, p, "cat /proc/self/status")
 	// DAC_OVERRIDE(1), CHOWN(0), FOWNER(3), SETGID(6), SETUID(7)
@@ -237,7 +237,7 @@ func TestDocker_Hardening_SeenFromInside(t *testing.T) {
 		_, code := sh(t, p, "head -c 300m /dev/zero | tail -c 290m >/dev/null")
 		require.NotZero(t, code, "more than the memory limit")
 	}
-	probes, err := listContainers(t.Context(), e, map[string]string{LabelHome: digest(o.Dir), LabelLifetime: "probe"})
+	probes, err := listContainers(t.Context(), e, map[string]string{labelHome: digest(o.Dir), labelLifetime: "probe"})
 	require.NoError(t, err)
 	require.Empty(t, probes, "the probe leaves nothing")
 }
@@ -442,7 +442,7 @@ func TestDocker_Create_FailureLeavesNothing(t *testing.T) {
 	o.Extra = []string{"--tmpfs=/bin:noexec"} // it is created, and has no sleep to start
 	_, _, err = takePlace(t, o).container(t.Context())
 	require.ErrorIs(t, err, sandbox.ErrUnavailable)
-	found, err := listContainers(t.Context(), e, map[string]string{LabelHome: digest(o.Dir)})
+	found, err := listContainers(t.Context(), e, map[string]string{labelHome: digest(o.Dir)})
 	require.NoError(t, err)
 	require.Empty(t, found)
 }
@@ -512,9 +512,9 @@ func TestDocker_Reaper(t *testing.T) {
 		return made.ID
 	}
 	orphan := o.labels()
-	orphan[LabelTask] = "session_old"
+	orphan[labelTask] = "session_old"
 	stranger := o.labels()
-	stranger[LabelIdentity] = "somebody"
+	stranger[labelIdentity] = "somebody"
 	ended := make(orphan, "true")
 	running := make(orphan, "sleep", "infinity")
 	others := make(stranger, "true")

@@ -15,14 +15,8 @@ import (
 	"herald/tools/sandbox/mounts"
 )
 
-// Defaults of Options.
 const (
-	DefaultContainerDir = workspaceDir
-	DefaultCPU          = 1.0
-	DefaultMemoryMB     = 5120
-	DefaultDiskMB       = 51200
-	DefaultShm          = "1g"
-	// workspaceDir is where the workspace is mounted.
+	// workspaceDir is where the workspace is mounted, and where sessions start.
 	workspaceDir = "/workspace"
 	// maxPids is how many processes a container may have.
 	maxPids = 256
@@ -105,7 +99,7 @@ var hostPath = regexp.MustCompile(`^(/Users/|/home/|[A-Za-z]:[\\/])`)
 // can only be of a user's machine (below /Users or /home, or with a drive letter), are ignored.
 func ContainerCwd(configured string) string {
 	if !path.IsAbs(configured) || hostPath.MatchString(configured) {
-		return DefaultContainerDir
+		return workspaceDir
 	}
 	return path.Clean(configured)
 }
@@ -153,7 +147,7 @@ func (o Options) check() error {
 }
 
 // key is whose container it is.
-func (o Options) key() string { return ContainerKey(o.Request) }
+func (o Options) key() string { return containerKey(o.Request) }
 
 // labels are what the container is found again by.
 func (o Options) labels() map[string]string {
@@ -161,13 +155,13 @@ func (o Options) labels() map[string]string {
 	if !o.Request.Persistent {
 		shared = ""
 	}
-	l := map[string]string{LabelAgent: "1", LabelTask: Sanitise(o.key()), LabelIdentity: Identity(o.Request.Profile, shared),
-		LabelEgress: "open", LabelLifetime: "throwaway", LabelHome: digest(o.Dir)}
+	l := map[string]string{labelAgent: "1", labelTask: labelText(o.key()), labelIdentity: identity(o.Request.Profile, shared),
+		labelEgress: "open", labelLifetime: "throwaway", labelHome: digest(o.Dir)}
 	if o.NoNetwork {
-		l[LabelEgress] = "none"
+		l[labelEgress] = "none"
 	}
 	if o.Request.Persistent {
-		l[LabelLifetime] = "durable"
+		l[labelLifetime] = "durable"
 	}
 	return l
 }

@@ -65,7 +65,7 @@ func TestDockerOptions_Build_Variants(t *testing.T) {
 	s, err = specOptions(t, func(o *Options) { o.NoNetwork, o.Extra = true, []string{"--network=none"} }).build(limits{}, nil)
 	require.NoError(t, err)
 	require.Equal(t, "none", string(s.host.NetworkMode))
-	require.Equal(t, "none", s.config.Labels[LabelEgress])
+	require.Equal(t, "none", s.config.Labels[labelEgress])
 }
 
 func TestDockerOptions_Build_Mounts(t *testing.T) {

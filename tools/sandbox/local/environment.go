@@ -59,7 +59,7 @@ type Options struct {
 	JobGrace time.Duration
 	// Window is how many bytes of output a Result carries; 0 takes output.DefaultWindow.
 	Window int
-	// Environ, Getwd, LookPath and Now stand in for the system in tests; nil takes the real ones.
+	// Environ, Getwd, LookPath and Now are the system, which tests replace; nil takes the real ones.
 	Environ  func() []string
 	Getwd    func() (string, error)
 	LookPath func(name string) (string, error)

@@ -217,7 +217,7 @@ func TestJob_LostSupervisor(t *testing.T) {
 	sandboxtest.Gone(t, p.PID())
 }
 
-// A command that prints for ever fills no disk; the end of its output is kept, and the gap is told.
+// A command that prints without end does not fill the disk; the end of its output is kept, and the gap is reported.
 func TestJob_LogIsBounded(t *testing.T) {
 	const limit = 64 << 10
 	dir := t.TempDir()

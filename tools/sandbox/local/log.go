@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// The output of a job is a row of bytes that are numbered from 0. It is kept in segments: files that are named by the
-// number of their first byte. The newest two stay, each of half the log's size, so that a command which prints
-// for ever never fills the disk and its latest output is always there.
+// The output of a job is a sequence of bytes that are numbered from 0. It is kept in segments: files that are named by the
+// number of their first byte. The newest two stay, each of half the log's size, so that a command that prints without end
+// never fills the disk and its latest output is always there.
 const segmentPrefix = "log."
 
 func segmentPath(dir string, base int64) string {

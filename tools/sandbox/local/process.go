@@ -121,7 +121,7 @@ func (l *Environment) nextID() (string, error) {
 }
 
 // spawn starts the shell in its own process group. A directory that vanishes between the look and the
-// start is picked anew once.
+// start is picked again once.
 func (l *Environment) spawn(sh shell.Shell, c sandbox.Command, p *process, mark string) (*exec.Cmd, *os.File, error) {
 	for try := 0; ; try++ {
 		dir, note, err := l.dirFor(c)

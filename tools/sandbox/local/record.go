@@ -61,8 +61,8 @@ type jobReady struct {
 	Error string `json:"error,omitempty"`
 }
 
-// bootID names the time since the last start of the machine, after which process ids and start times begin anew. It
-// is empty where the system has no such name.
+// bootID names the time since the last start of the machine, after which process ids and start times start over. It is
+// empty where the system has no such name.
 func bootID() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -177,7 +177,7 @@ func (s *supervisor) run() {
 	}
 }
 
-// drain waits until the output ended, or was quiet for a while: a child that was left behind may hold it for ever.
+// drain waits until the output ended, or was quiet for a while: a child that was left behind may hold it open forever.
 func (s *supervisor) drain() {
 	limit := time.NewTimer(maxDrain)
 	defer limit.Stop()

@@ -69,9 +69,10 @@ func New(home string, mounts ...Mount) (Table, error) {
 // All returns the mounts, the longest container directory first.
 func (m Table) All() []Mount { return slices.Clone(m.list) }
 
-// HostPath returns the name that an absolute path of the container has on this machine: the mount with the longest container directory that is the path's own or above it
-// decides. The path is cleaned first, so that "..", which the kernel would resolve after links, leads nowhere else than
-// its text says. Credentials have no host path, and the file need not exist.
+// HostPath returns the name that an absolute path of the container has on this machine: the mount with the longest
+// container directory that is the path's own or above it decides. The path is cleaned first, so that "..", which the
+// kernel would resolve after links, leads nowhere else than its text says. Credentials have no host path, and the file
+// need not exist.
 func (m Table) HostPath(p string) (host string, ok bool) {
 	p, err := cleanPath(p)
 	if err != nil {

@@ -41,6 +41,8 @@ type File interface {
 	Name() string
 }
 
+// NewWindow makes a window of max bytes. open makes the file for a longer output, when it is needed; its error means that
+// nothing is stored.
 func NewWindow(max int, open func() (File, error)) *Window {
 	return &Window{max: max, open: open, left: MaxSpill}
 }

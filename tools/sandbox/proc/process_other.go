@@ -24,6 +24,7 @@ func List() ([]Process, error) {
 	return table, nil
 }
 
+// Read returns the row of one process. It is an error when there is no such process.
 func Read(pid int) (Process, error) {
 	p, err := ps.NewProcess(int32(pid))
 	if err != nil {

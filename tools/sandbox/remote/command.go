@@ -345,24 +345,24 @@ func (p *command) dirError(dir string, why error) error {
 	return fmt.Errorf("working directory %q: %w", dir, why)
 }
 
-// Finished implements execution.
+// Finished implements execution.Running.
 func (p *command) Finished() <-chan struct{} { return p.done }
 
-// Outcome implements execution.
+// Outcome implements execution.Running.
 func (p *command) Outcome() execution.Outcome {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return execution.Outcome{Code: p.code, Dir: p.where.Value, Err: p.err}
 }
 
-// Where implements execution.
+// Where implements execution.Running.
 func (p *command) Where() (dir, note string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.dir, p.note
 }
 
-// End implements execution.
+// End implements execution.Running.
 func (p *command) End() <-chan struct{} {
 	if !p.r.spawn(p.kill) {
 		p.once.Do(func() { close(p.killed) })

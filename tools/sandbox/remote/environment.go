@@ -44,7 +44,7 @@ type Options struct {
 	JobLog int64
 	// JobGrace is how long a background command has to end after TERM, before KILL; 0 takes a second.
 	JobGrace time.Duration
-	// Now stands in for the clock in tests; nil takes the real one.
+	// Now is the clock, which tests replace; nil takes the real one.
 	Now func() time.Time
 }
 
@@ -218,7 +218,7 @@ func (r *Environment) look(ctx context.Context) (*setting, error) {
 
 // surveyScript reports the home directory, an owner-only directory, and bash, each followed by the cut. The private
 // directory has the same name for every daemon of the user, so that it is found again; somebody else's, or a link in
-// its place, is not taken. Snapshots of daemons that were killed go after a week; one that is still wanted is made anew.
+// its place, is not taken. Snapshots of daemons that were killed go after a week; one that is still wanted is made again.
 const surveyScript = `cut=$1
 uid=$(id -u) || exit 9
 home=${HOME:-}

@@ -208,7 +208,7 @@ echo noise of the start file
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o700), st.Mode().Perm())
 
-	// A snapshot that is gone is made anew; the command that notices runs in a login shell.
+	// A snapshot that is gone is made again; the command that notices runs in a login shell.
 	source := r.known.shell.Source
 	require.NoError(t, os.Remove(source))
 	require.Contains(t, sandboxtest.MustExec(t, r, "greet you").Output, "hello you\n")

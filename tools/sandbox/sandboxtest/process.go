@@ -24,6 +24,7 @@ func Eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+// FirstPID reads the process id in the first line of an output.
 func FirstPID(t *testing.T, out string) int {
 	t.Helper()
 	pid, err := strconv.Atoi(strings.TrimSpace(strings.SplitN(out, "\n", 2)[0]))
@@ -31,11 +32,13 @@ func FirstPID(t *testing.T, out string) int {
 	return pid
 }
 
+// Alive reports whether a process of this machine runs; a zombie does not.
 func Alive(pid int) bool {
 	p, err := proc.Read(pid)
 	return err == nil && !p.Zombie
 }
 
+// Gone waits until a process of this machine has ended, at most some seconds.
 func Gone(t *testing.T, pid int) {
 	t.Helper()
 	Eventually(t, "the process ends", func() bool { return !Alive(pid) })

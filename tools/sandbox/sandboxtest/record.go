@@ -41,6 +41,7 @@ func (r *Record) Shows(t *testing.T, text string) {
 	}
 }
 
+// Ends waits for the end of a background command and returns its exit code.
 func Ends(t *testing.T, p sandbox.Process) int {
 	t.Helper()
 	select {
@@ -51,10 +52,12 @@ func Ends(t *testing.T, p sandbox.Process) int {
 	return p.ExitCode()
 }
 
+// Writer is a function as a writer.
 type Writer func([]byte)
 
 func (w Writer) Write(p []byte) (int, error) { w(p); return len(p), nil }
 
+// MustExec runs a command line, which must be possible; its exit code may be any.
 func MustExec(t *testing.T, e sandbox.Environment, line string) sandbox.Result {
 	t.Helper()
 	r, err := e.Exec(t.Context(), sandbox.Command{Line: line})

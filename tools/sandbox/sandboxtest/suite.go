@@ -614,7 +614,7 @@ func suiteResume(t *testing.T, s Subject) {
 	require.ErrorIs(t, err, sandbox.ErrGone)
 }
 
-// A command that prints for ever fills no disk; the end of its output is kept, and the gap is told.
+// A command that prints without end does not fill the disk; the end of its output is kept, and the gap is reported.
 func suiteBackgroundLog(t *testing.T, s Subject) {
 	p, err := s.Start(t.Context(), sandbox.Command{Line: "head -c 13000000 /dev/zero | tr '\\0' x; echo; echo the end"})
 	require.NoError(t, err)

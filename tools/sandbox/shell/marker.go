@@ -19,6 +19,7 @@ type Marker struct {
 	Seen       bool
 }
 
+// NewMarker makes a marker that carries the directory. id is random, and numbered for the command.
 func NewMarker(id string) *Marker { return NewReport("DIR", id) }
 
 // NewReport makes a marker that carries something else than the directory; kind says what.

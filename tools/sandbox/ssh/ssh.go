@@ -154,6 +154,7 @@ func socketDir(bases ...string) (string, error) {
 	return "", fmt.Errorf("ssh sandbox: no directory for the control socket: its path may have %d bytes, tried in %q", maxSocketPath, bases)
 }
 
+// Backend implements remote.Carrier.
 func (*carrier) Backend() string { return "ssh" }
 
 // options are the arguments of the client that all its uses have in common.
@@ -209,7 +210,7 @@ func (c *carrier) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Run implements carrier. What the program is and its variables go over its standard input, line by line, before the
+// Run implements remote.Carrier. What the program is and its variables go over its standard input, line by line, before the
 // input of the program itself: an argument list has bounds, and can be read by others on both sides.
 func (c *carrier) Run(ctx context.Context, argv []string, s remote.Streams) (int, error) {
 	m, err := c.session(ctx)

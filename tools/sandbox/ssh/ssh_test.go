@@ -163,7 +163,7 @@ func TestSSH_AllBytes(t *testing.T) {
 	require.Equal(t, append(bytes.Repeat(all, 3), 0), out.Bytes())
 }
 
-// A host that takes connections and says nothing does not hold a command for ever.
+// A host that takes connections and says nothing does not block a command forever.
 func TestSSH_SilentHost(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
