@@ -24,8 +24,8 @@ type By struct {
 	Source string
 	// Origin is the chat in which it is made; nil outside of one.
 	Origin *sessions.Origin
-	// With is done in the transaction that keeps the job, so that what asked for it is never taken up twice; an error of it
-	// keeps nothing and is returned as it is. Nil: nothing.
+	// With is done in the transaction that keeps the job, so that the request is never handled twice; its error keeps
+	// the job from being made and is returned unchanged. Nil: nothing.
 	With func(tx sessions.Tx, j Job) error
 }
 

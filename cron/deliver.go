@@ -24,7 +24,7 @@ type Token struct {
 	// Platform is in lower case; Account is empty where none is named.
 	Platform platforms.Name
 	Account  platforms.AccountID
-	// Place is what stands behind the colon: a chat, with its thread where it has one. Empty is the home channel.
+	// Place is the part after the colon: a chat, with its thread where it has one. Empty is the home channel.
 	Place string
 }
 

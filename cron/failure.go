@@ -16,7 +16,7 @@ func lazy(pattern string) func() *regexp.Regexp {
 // Cause is why a run failed, as far as its error tells. The names are stable: translations hang on them.
 type Cause string
 
-// The causes. A script, a monitor and an agent that did nothing are never blamed on the model's provider, whatever stands in what
+// The causes. A script, a monitor and an agent that did nothing are never blamed on the model's provider, whatever is in what
 // they put out.
 const (
 	CauseScriptTime  Cause = "script_time" // a script ran longer than it may
@@ -84,7 +84,7 @@ func FailureLine(text string) string {
 	return detail
 }
 
-// The parts of an error that differ from one time to the next, and what stands for them in its signature.
+// The parts of an error that differ from one time to the next, and what replaces them in its signature.
 var signatureFolds = []struct {
 	part func() *regexp.Regexp
 	as   string
@@ -103,7 +103,7 @@ var signatureFolds = []struct {
 // httpStatus are the numbers that say what the error is, and are kept.
 var httpStatus = lazy(`(?i)\b(http|status|status code|exit code|exit status|code)[ :=]*(\d{1,3})\b`)
 
-// statusWords stand for the digits of a status while numbers are folded.
+// statusWords replace the digits of a status while numbers are folded.
 var statusWords = strings.NewReplacer("0", "\x10", "1", "\x11", "2", "\x12", "3", "\x13", "4", "\x14", "5", "\x15", "6", "\x16", "7", "\x17", "8", "\x18", "9", "\x19")
 var statusDigits = strings.NewReplacer("\x10", "0", "\x11", "1", "\x12", "2", "\x13", "3", "\x14", "4", "\x15", "5", "\x16", "6", "\x17", "7", "\x18", "8", "\x19", "9")
 
@@ -124,7 +124,7 @@ func Signature(text string) string {
 	return Plain(statusDigits.Replace(text), maxFailureLine)
 }
 
-// Nudge reports whether a failure's notice asks to look at the job: a recurring one that has failed so often in a row.
+// Nudge reports whether a failure's notice suggests looking at the job: a recurring one that has failed so often in a row.
 // threshold 0 or less never asks.
 func Nudge(streak, threshold int, recurring bool) bool {
 	return recurring && threshold > 0 && streak >= threshold

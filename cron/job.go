@@ -50,7 +50,7 @@ type Progress struct {
 	Streak     int               `json:"streak,omitempty"`
 	// Retry is set while a run that did not reach its model is tried again.
 	Retry *Retry `json:"retry,omitempty"`
-	// Alert is what the people were told last of why the job can't run; it is not told twice.
+	// Alert is the last reason that people were given for why the job can't run; they are not given the same one twice.
 	Alert string `json:"alert,omitempty"`
 	// Undelivered is what went wrong when the newest output was delivered; empty when all went well.
 	Undelivered string `json:"undelivered,omitempty"`
@@ -135,7 +135,7 @@ func (j *Job) Row() (sessions.Job, error) {
 		Updated: j.Updated}, nil
 }
 
-// put keeps the job as it is.
+// put stores the job.
 func (j *Job) put(tx sessions.Tx) error {
 	row, err := j.Row()
 	if err != nil {

@@ -13,7 +13,7 @@ type lot struct {
 	// when last is the only one.
 	before time.Time
 	missed int
-	// grace is how late last may be and still be itself.
+	// grace is how late last may begin and still count as this slot.
 	grace time.Duration
 }
 
@@ -98,7 +98,7 @@ func (j *Job) after(last, now time.Time, zone *time.Location) (next time.Time, d
 		return time.Time{}, doneTimes
 	}
 	next, ok := j.Plan.Schedule.Next(last, zone)
-	for ok && !next.After(now) { // the clock of the machine was moved meanwhile
+	for ok && !next.After(now) { // the clock of the machine was changed
 		next, ok = j.Plan.Schedule.Next(next, zone)
 	}
 	if !ok {

@@ -18,7 +18,7 @@ func MirrorEnabled(attach *bool, global bool) bool {
 }
 
 // MirrorEligible reports whether a brief is written into the conversation of the chat that it goes to. The job's own chat
-// and the home channel in its stead are mirrored when it is enabled; a chat that the author wrote only when the job
+// and the home channel used instead of it are mirrored when it is enabled; a chat that the author wrote only when the job
 // itself says so, never by the configuration alone; bare platforms and the targets of DeliverAll never, unless they are the
 // job's own chat.
 func MirrorEligible(t Target, origin *sessions.Origin, attach *bool, global bool) bool {

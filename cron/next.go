@@ -4,7 +4,7 @@ import "time"
 
 // Next returns the first instant strictly after base, UTC, and false when there is none. A schedule on the wall clock
 // is read in zone: an hour that comes twice has its instants once, the first time it comes; an instant in an hour that is
-// left out comes at the end of the gap. A schedule of every hour goes on through both. A one-shot has its instant as
+// left out comes at the end of the gap. A schedule of every hour continues through both. A one-shot has its instant as
 // long as base is before it.
 func (s Schedule) Next(base time.Time, zone *time.Location) (time.Time, bool) {
 	switch s.Kind {
@@ -56,7 +56,7 @@ func (s Schedule) nextClock(base time.Time, zone *time.Location) (time.Time, boo
 }
 
 // nextElapsed is for a schedule that takes every hour: minutes go by as they do, so that "every 15 minutes" has no
-// silent hour. Zones whose changes are no whole hours are no exception.
+// silent hour. This also holds for zones that change by less than an hour.
 func (s Schedule) nextElapsed(base time.Time, zone *time.Location) (time.Time, bool) {
 	at := base.UTC().Truncate(time.Minute).Add(time.Minute)
 	for range 60 * 26 {

@@ -57,7 +57,7 @@ const (
 	maxHeaderLine = 1000
 	// MaxContext is how many characters of an earlier output a prompt gets.
 	MaxContext = 8000
-	// contextCut stands behind an output that was longer.
+	// contextCut ends an output that was longer.
 	contextCut = "\n[... the rest of this output is left out]"
 )
 
@@ -162,7 +162,7 @@ func (out Output) text() string {
 }
 
 // trim deletes what is too much in a job's folder but the newest output that says something, so that a job which mostly
-// finds nothing still goes on from what it said last; and what a killed daemon left half written. That it can't is no
+// finds nothing can still continue from what it said last; and what a killed daemon left half written. That it can't is no
 // trouble of the run that ends now.
 func (o Outputs) trim(dir string) {
 	names, err := outputNames(dir)
@@ -227,7 +227,7 @@ func newestOf(dir string, names []string) (name, text string) {
 	return "", ""
 }
 
-// ErrBadJob is a job id that has not the form of one: it is never used as the name of a folder.
+// ErrBadJob refuses a job id that does not have the form of one: it is never used as the name of a folder.
 var ErrBadJob = errors.New("not the id of a job")
 
 // readOutput returns the body of an output file; ok is false for one that has none to use.

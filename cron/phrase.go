@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// dayWords are the day specs that stand for several days.
+// dayWords are the words that mean several days.
 var dayWords = map[string]string{
 	"day": "*", "daily": "*", "everyday": "*", "weekday": "1-5", "weekdays": "1-5", "weekend": "0,6", "weekends": "0,6",
 }

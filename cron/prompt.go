@@ -66,7 +66,7 @@ type Material struct {
 const MaxBlock = 40_000
 
 // Assemble makes the prompt of a run: skills, earlier outputs, what has changed, the script's output, what the author
-// wrote, what the person who started it said. Where the author's words are all there is, they stand as they are; what a
+// wrote, what the person who started it said. Where there is nothing but the author's words, they stay unchanged; what a
 // scheduled run is says the system prompt. The whole is scanned, and characters that can't be seen are taken out; a
 // *ScanError keeps the run from beginning.
 func (m Material) Assemble() (string, error) {

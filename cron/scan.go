@@ -30,7 +30,7 @@ type ScanError struct {
 func (e *ScanError) Error() string { return fmt.Sprintf("the text %s: %q", e.Kind, e.Found) }
 
 // ScanPrompt reports what keeps a text that somebody wrote for a job from being one, as a *ScanError: a job runs with
-// nobody there, so what it is told must be plain to who looks at it.
+// nobody there, so its prompt must be readable to whoever checks it.
 func ScanPrompt(text string) error {
 	if _, found := reveal(text); found != "" {
 		return &ScanError{Kind: ScanInvisible, Found: found}
@@ -91,7 +91,7 @@ func words(kind ScanKind, pattern string) scanRule {
 }
 
 const (
-	// gap is what may stand between two words of a sentence, word a word of any script.
+	// gap is what may come between two words of a sentence, word a word of any script.
 	gap  = `[^\p{L}\p{N}_.;!?:]+`
 	word = `[\p{L}\p{N}_]+`
 	// secretVar is a variable that holds a secret, secretWords what people call one.
@@ -134,7 +134,7 @@ var scanRules = []scanRule{
 
 var removal = lazy(`\brm ([^\n;&|]*)`)
 
-// rootPaths are operands that mean everything, or all of one of its parts, without what may stand behind them.
+// rootPaths are operands that mean everything, or all of one of its parts, without what may follow them.
 var rootPaths = lazy(`^(?:|/|~|\$HOME|\$\{HOME\}|/(?:bin|boot|dev|etc|home|lib|lib64|opt|proc|root|sbin|srv|sys|usr|var|Users|System|Library))$`)
 
 // findRootDelete finds a recursive rm of the root, a top folder of it, or a home.

@@ -104,7 +104,7 @@ func plainSchedule(text string) string {
 	return s
 }
 
-// joinRest puts together what stands around the schedule.
+// joinRest joins the texts before and after the schedule.
 func joinRest(before, after string) string {
 	before = strings.TrimRight(strings.TrimSpace(before), ",;:–- ")
 	after = strings.TrimLeft(strings.TrimSpace(after), ",;:–- ")

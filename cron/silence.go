@@ -44,11 +44,11 @@ func aroundMarker(r rune) bool {
 	return r != '[' && r != ']' && (unicode.IsPunct(r) || unicode.IsSymbol(r) || unicode.IsSpace(r))
 }
 
-// finalMarker begins the line behind which an agent puts what is to be delivered.
+// finalMarker begins the line after which an agent writes what is to be delivered.
 const finalMarker = "FINAL_CRON_OUTPUT:"
 
-// Deliverable returns the part of an answer that is to be delivered: what stands behind the last line that begins with
-// FINAL_CRON_OUTPUT:, trimmed. Without such a line, or with nothing behind it, it is the whole answer as it is.
+// Deliverable returns the part of an answer that is to be delivered: the text after the last line that begins with
+// FINAL_CRON_OUTPUT:, trimmed. Without such a line, or with nothing after it, it is the whole answer as it is.
 func Deliverable(answer string) string {
 	at := strings.LastIndex(answer, "\n"+finalMarker)
 	switch {

@@ -14,7 +14,7 @@ import (
 
 // Places finds what a target means.
 type Places interface {
-	// Platforms are the names of those that run, in any order.
+	// Platforms returns the platforms that run, in any order.
 	Platforms() []platforms.Name
 	// Rules are those of a platform.
 	Rules(name platforms.Name) platforms.Rules
@@ -32,7 +32,7 @@ type Provenance string
 // The provenances, and none for a bare platform and for the targets that DeliverAll stands for.
 const (
 	FromOrigin   Provenance = "origin"          // the chat that the job was made in
-	FromFallback Provenance = "origin_fallback" // a home channel in its stead: the job was made in no chat
+	FromFallback Provenance = "origin_fallback" // a home channel instead: the job was made outside of a chat
 	FromExplicit Provenance = "explicit"        // the author wrote the chat
 )
 

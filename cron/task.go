@@ -45,7 +45,7 @@ type Task struct {
 // Self is the word for the job itself in ContextFrom.
 const Self = "self"
 
-// The words of Deliver that are no platform.
+// The words of Deliver that do not name a platform.
 const (
 	DeliverLocal  = "local"  // the output is only kept
 	DeliverOrigin = "origin" // the chat the job was made in, else the first home channel

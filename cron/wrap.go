@@ -6,16 +6,16 @@ import (
 	"unicode"
 )
 
-// Frame is what stands around a brief, so that its reader knows which job sent it and how to stop it.
+// Frame is what is written around a brief, so that its reader knows which job sent it and how to stop it.
 type Frame struct {
 	Name string
 	ID   JobID
-	// Title stands before the name, and Footer behind the brief, in the reader's language; empty ones are English.
+	// Title comes before the name, and Footer after the brief, in the reader's language; empty ones are English.
 	Title  string
 	Footer string
 }
 
-// rule separates the brief from what stands around it. With blank lines about it, no Markdown takes it for a heading.
+// rule separates the brief from its frame. Between blank lines, no Markdown reads it as a heading.
 const rule = "-------------"
 
 // Wrap puts a frame around the output of a run. MEDIA tags in it stay whole, and the name of the job can't bring in any.
@@ -61,7 +61,7 @@ func Plain(text string, limit int) string {
 	return text
 }
 
-// closeFence ends a code block that a body leaves open, or what stands behind it would be code.
+// closeFence ends a code block that a body leaves open, or the text after it would be code.
 func closeFence(body string) string {
 	open := ""
 	for line := range strings.SplitSeq(body, "\n") {

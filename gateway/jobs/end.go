@@ -78,7 +78,7 @@ func (e *Ends) End(ctx context.Context, t turn.End) func(tx sessions.Tx) ([]*ses
 	if err == nil {
 		job, task, err = e.job(ctx, run.Job)
 	}
-	if err != nil { // removed meanwhile, or ended by somebody: there is nobody to tell
+	if err != nil { // removed, or ended by somebody: there is nobody to tell
 		if !errors.Is(err, sessions.ErrNotFound) {
 			e.o.Log.Error().Err(err).Str("job", string(t.Turn.Address.Chat)).
 				Msg("cron: the run of a turn can't be read; its answer stays in its session")

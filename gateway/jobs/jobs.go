@@ -19,7 +19,7 @@ import (
 // Platform is the name in the addresses and the session keys of runs: the chat is the job's id and the thread the run.
 const Platform platforms.Name = "cron"
 
-// Config is what is read of the configuration, each time that a run begins or ends.
+// Config is the part of the configuration that is read each time a run begins or ends.
 type Config struct {
 	Preflight, CatchUp, Retry bool
 	// MaxParallel is how many runs there may be at once; 0 is no limit.
@@ -60,7 +60,7 @@ type Options struct {
 	Outbox  Outbox
 	Places  cron.Places
 	Sources *Sources
-	// Scripts run what jobs run beside or in place of an agent, Watcher looks at what they watch.
+	// Scripts run the scripts of jobs, Watcher looks at what they watch.
 	Scripts *Scripts
 	Watcher *Watcher
 	Zone    func() *time.Location

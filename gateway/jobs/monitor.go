@@ -35,13 +35,13 @@ type Watcher struct {
 	Fetch func() fetch.Options
 	// Scripts run the scripts that are watched by what they put out.
 	Scripts *Scripts
-	// Redact takes secrets out of what was seen, before it is kept; nil leaves it as it is.
+	// Redact takes secrets out of what was seen, before it is kept; nil changes nothing.
 	Redact func(string) string
 }
 
 // Sight is one look of a Watcher.
 type Sight struct {
-	// Changed says that there is something else than at the last look. The first look has nothing to compare with.
+	// Changed says that something differs from the last look. The first look has nothing to compare with.
 	Changed bool
 	// News is what changed, for the agent; nil when nothing did.
 	News *cron.Watched
@@ -206,7 +206,7 @@ func excerpts(a, b string) (fromA, fromB string) {
 	return window(ra, same), window(rb, same)
 }
 
-// window cuts a text that is too long so that it shows what stands at a place.
+// window cuts a text that is too long so that it shows the text at a position.
 func window(text []rune, at int) string {
 	if len(text) <= maxExcerpt {
 		return string(text)

@@ -170,7 +170,7 @@ func (j *Jobs) settle(ctx context.Context, f finish, claim func(tx sessions.Tx) 
 }
 
 // TaskAt returns what the job of a run's address does; ok is false for every other address. A job that was removed since
-// does nothing special: its run goes on with what every run has. The error is that of a job that can't be read.
+// does nothing special: its run has what every run has. The error is that of a job that can't be read.
 func TaskAt(ctx context.Context, store sessions.Store, at platforms.Address) (t cron.Task, ok bool, err error) {
 	id, ok := JobOf(at)
 	if !ok {

@@ -43,7 +43,7 @@ type ScriptOptions struct {
 	Deny, Passthrough []string
 	// Environ is the daemon's environment; nil is the real one.
 	Environ func() []string
-	// Redact takes secrets out of what a script puts out; nil leaves it as it is.
+	// Redact takes secrets out of what a script puts out; nil changes nothing.
 	Redact func(string) string
 }
 
@@ -74,7 +74,7 @@ func (s *Scripts) Close() error {
 	return s.local.Close()
 }
 
-// Check reports why a script can't be run: it is not there, it is no file, it lies outside of the folder, or it would
+// Check reports why a script can't be run: it is not there, it is not a file, it is outside of the folder, or it would
 // stop Herald.
 func (s *Scripts) Check(name string) error {
 	path, err := s.find(name)
@@ -143,7 +143,7 @@ func (s *Scripts) scan(path string) error {
 	return cron.ScanScript(string(text))
 }
 
-// interpreter returns the program that a script's extension stands for; what its first line says does not count.
+// interpreter returns the program for a script's extension; its first line is ignored.
 func interpreter(path string) (string, error) {
 	names := []string{"python3", "python"}
 	if ext := filepath.Ext(path); ext == ".sh" || ext == ".bash" {

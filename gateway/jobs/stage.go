@@ -12,7 +12,7 @@ import (
 	"herald/sessions"
 )
 
-// findings are what a run has found before its agent is asked; nil where there was nothing to look at.
+// findings are what a run has found before its agent is asked; nil where there was none.
 type findings struct {
 	script  *cron.ScriptRun
 	watched *cron.Watched
@@ -92,7 +92,7 @@ func (s *stages) drain(ctx context.Context) error {
 	}
 }
 
-// work is what a stage does. Its run ends here, or goes on as a turn.
+// work is what a stage does. Its run ends here, or continues as a turn.
 func (j *Jobs) work(s cron.Start, t cron.Task, leave func()) {
 	ctx := j.life
 	f := finish{Ended: brief.Ended{Job: s.Job, Task: t, Run: s.Run, State: sessions.RunRan}}

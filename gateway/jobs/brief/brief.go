@@ -15,7 +15,7 @@ import (
 	"herald/sessions"
 )
 
-// Config is what is read of the configuration, each time that a brief is written.
+// Config is the part of the configuration that is read each time a brief is written.
 type Config struct {
 	// Mirror lets briefs become part of conversations, Wrap puts a frame around them, and Quiet asks platforms for no sound.
 	Mirror, Wrap, Quiet bool

@@ -96,7 +96,7 @@ func shorten(s string) string {
 	return s
 }
 
-// plain returns the text of a single value that is no truth value.
+// plain returns the text of a single value that is not a truth value.
 func plain(n *yaml.Node) (string, bool) {
 	return n.Value, n.Kind == yaml.ScalarNode && n.Tag != "!!bool" && n.Tag != "!!null" && n.Tag != "!!binary"
 }

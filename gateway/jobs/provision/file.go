@@ -191,7 +191,7 @@ func (f *provideFile) aim(running []platforms.Name) {
 	}
 }
 
-// reject notes why jobs can't be made, where the field stands that is to blame.
+// reject notes why jobs can't be made, at the position of the field that is to blame.
 func (f *provideFile) reject(bad []*cron.ProvidedError) {
 	for _, b := range bad {
 		places := f.places[b.Key]
@@ -231,7 +231,7 @@ func (f *provideFile) texts() []string {
 	return out
 }
 
-// pairs returns the keys and values of a mapping; what a merge key (<<) brings in gives way to what is said plainly.
+// pairs returns the keys and values of a mapping; keys that are written plainly win over those of a merge key (<<).
 func (f *provideFile) pairs(n *yaml.Node, depth int) (keys, values []*yaml.Node) {
 	seen := map[string]int{}
 	var merged *yaml.Node

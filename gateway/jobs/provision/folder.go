@@ -56,7 +56,8 @@ func (f *folderWatch) stop() {
 	<-f.done
 }
 
-// listFolder returns the files of a home's folder with a stamp that changes when their content may have. No folder is no files.
+// listFolder returns the files of a home's folder with a stamp that changes when their content may have. Without a folder there are
+// no files.
 func listFolder(home string) (stamps map[string]string, root *os.Root, why error) {
 	root, err := os.OpenRoot(home)
 	if err != nil {

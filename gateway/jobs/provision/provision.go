@@ -21,7 +21,7 @@ const Dir = "cron.d"
 
 // The times of a Folder.
 const (
-	// DefaultSettle is how long a file must stay as it is before it is read.
+	// DefaultSettle is how long a file must stay unchanged before it is read.
 	DefaultSettle = 200 * time.Millisecond
 	// DefaultPoll is how often the folder is looked at without a word from the system.
 	DefaultPoll = 2 * time.Second

@@ -20,7 +20,7 @@ const spaceIncident = "cron.incident"
 // mostFailures bounds how many failed runs are looked at for incidents.
 const mostFailures = 5000
 
-// Incident is the failures of a job that have the same cause, told by what their errors have in common.
+// Incident is the failures of a job that have the same cause, recognised by what their errors have in common.
 type Incident struct {
 	// ID is 8 hex digits, made from the job and the signature.
 	ID        string     `json:"id"`
@@ -32,7 +32,7 @@ type Incident struct {
 	Count int       `json:"count"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
-	// Acked is when a person has acknowledged it: then its failures are not told any more. Zero: nobody has.
+	// Acked is when a person has acknowledged it: then no more notices of its failures are sent. Zero: nobody has.
 	Acked time.Time `json:"acked,omitzero"`
 	// Resolved says that the job has gone well since.
 	Resolved bool `json:"resolved,omitempty"`
@@ -158,7 +158,7 @@ func ackedAt(v sessions.View, job cron.JobID, id string) (time.Time, error) {
 // ErrNoIncident says that there is no incident of an id.
 var ErrNoIncident = errors.New("there is no such incident; list them to see their ids")
 
-// Ack acknowledges an incident: failures of that job with that signature are not told any more, also after a success.
+// Ack acknowledges an incident: no more notices are sent of failures of that job with that signature, not even after a success.
 // Others are. back takes it back. It returns the incident.
 func (v Reader) Ack(ctx context.Context, id string, back bool) (found Incident, err error) {
 	err = v.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
