@@ -16,6 +16,7 @@ type Edge string
 // The commit edges of accept, turn and delivery, and of what people do beside them.
 const (
 	EdgeAccept      Edge = "accept"       // events into the inbox
+	EdgeAcceptBegin Edge = "accept.begin" // events into the inbox, and the turns that begin with them
 	EdgeTurnBegin   Edge = "turn.begin"   // a turn claims inbox rows, the user row is appended
 	EdgeTurnAbsorb  Edge = "turn.absorb"  // a running turn takes a correction or a steer
 	EdgeTurnResume  Edge = "turn.resume"  // a crashed turn is picked up again
@@ -36,7 +37,7 @@ const (
 )
 
 // Edges lists all of them, in the order of a message's life.
-var Edges = []Edge{EdgeAccept, EdgeTurnBegin, EdgeTurnAbsorb, EdgeTurnResume, EdgeTurnAnswer, EdgeToolStart,
+var Edges = []Edge{EdgeAccept, EdgeAcceptBegin, EdgeTurnBegin, EdgeTurnAbsorb, EdgeTurnResume, EdgeTurnAnswer, EdgeToolStart,
 	EdgeToolFinish, EdgeTurnCompact, EdgeTurnFinish, EdgePreview, EdgeSend, EdgeReceipt, EdgeCommand, EdgeDrop,
 	EdgeQueue, EdgeState, EdgeLog, EdgeKeep}
 

@@ -46,11 +46,7 @@ func (a *actor) drain() {
 	defer r.wg.Done()
 	for {
 		r.mu.Lock()
-		if len(a.mailbox) == 0 {
-			a.running = false
-			if !a.busy() && !a.hungry && len(a.queue) == 0 {
-				delete(r.actors, a.key)
-			}
+		if a.restLocked() {
 			r.mu.Unlock()
 			return
 		}
@@ -60,6 +56,21 @@ func (a *actor) drain() {
 		fn(a)
 	}
 }
+
+// restLocked ends the work of an actor whose mailbox is empty, and tells whether it is. r.mu is held.
+func (a *actor) restLocked() bool {
+	if len(a.mailbox) > 0 {
+		return false
+	}
+	a.running = false
+	if !a.busy() && !a.hungry && len(a.queue) == 0 {
+		delete(a.r.actors, a.key)
+	}
+	return true
+}
+
+// behind returns how many messages wait behind the running turn.
+func (a *actor) behind() int { return int(a.waiting.Load()) }
 
 // take handles one committed event.
 func (a *actor) take(item sessions.InboxItem) {
@@ -82,12 +93,10 @@ func (a *actor) take(item sessions.InboxItem) {
 		a.observe(ctx, item)
 		return
 	}
-	if r.opt.MaxText != nil && item.Event.Message != nil {
-		if n, most := int64(len(item.Event.Message.Text)), r.opt.MaxText(); most > 0 && n > most {
-			r.dropped(item, "too_long", "the text is too long")
-			a.drop(ctx, item, "the text is too long", tooLong(r.opt.Printer(item.Event.Address), n, most))
-			return
-		}
+	if r.overlong(item) {
+		r.dropped(item, "too_long", "the text is too long")
+		a.drop(ctx, item, "the text is too long", tooLong(r.opt.Printer(item.Event.Address), int64(len(item.Event.Message.Text)), r.opt.MaxText()))
+		return
 	}
 	if c, ok := r.opt.Commands.Parse(item.Event); ok {
 		if c.Busy == Reject && a.busy() {
@@ -98,6 +107,15 @@ func (a *actor) take(item sessions.InboxItem) {
 		return
 	}
 	a.message(ctx, item)
+}
+
+// overlong tells whether a message has more text than is taken.
+func (r *Router) overlong(item sessions.InboxItem) bool {
+	if r.opt.MaxText == nil || item.Event.Message == nil {
+		return false
+	}
+	most := r.opt.MaxText()
+	return most > 0 && int64(len(item.Event.Message.Text)) > most
 }
 
 func (a *actor) busy() bool { return a.run != nil || a.task != nil }
@@ -185,7 +203,7 @@ func (a *actor) begin() {
 	for i, e := range a.queue[:n] {
 		items[i] = e.item
 	}
-	run, err := a.r.opt.Runner.Begin(context.Background(), a.key, items, func() int { return int(a.waiting.Load()) }, a.over)
+	run, err := a.r.opt.Runner.Begin(context.Background(), a.key, items, a.behind, a.over)
 	if err != nil {
 		a.r.freeSlot()
 		a.r.opt.Log.Error().Err(err).Str("key", string(a.key)).Msg("a turn can't begin; its messages wait in the inbox")
@@ -239,7 +257,7 @@ func (a *actor) resume(t sessions.Turn, items []sessions.InboxItem) {
 	}
 	a.r.active++
 	a.r.mu.Unlock()
-	run, err := a.r.opt.Runner.Resume(context.Background(), t, items, func() int { return int(a.waiting.Load()) }, a.over)
+	run, err := a.r.opt.Runner.Resume(context.Background(), t, items, a.behind, a.over)
 	if err != nil || run == nil {
 		a.r.freeSlot()
 	}

@@ -164,8 +164,12 @@ func (r *Router) Accept(ctx context.Context, events ...platforms.Event) error {
 		return nil
 	}
 	fresh := make([]bool, len(items))
+	openings, edge := r.open(items, decided), sessions.EdgeAccept
+	if len(openings) > 0 {
+		edge = sessions.EdgeAcceptBegin
+	}
 	var notices []*sessions.OutboxRow
-	err := r.opt.Store.Update(ctx, sessions.EdgeAccept, func(tx sessions.Tx) error {
+	err := r.opt.Store.Update(ctx, edge, func(tx sessions.Tx) error {
 		for i := range items {
 			id, duplicate, err := tx.PutInbox(items[i])
 			if err != nil {
@@ -186,10 +190,18 @@ func (r *Router) Accept(ctx context.Context, events ...platforms.Event) error {
 					return err
 				}
 			}
+			if o := openings[i]; o != nil && fresh[i] {
+				if err := o.begin(tx, items[i]); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	})
 	if err != nil {
+		for _, o := range openings {
+			o.close()
+		}
 		for _, item := range items {
 			r.count(item.Event, "refused")
 		}
@@ -201,9 +213,15 @@ func (r *Router) Accept(ctx context.Context, events ...platforms.Event) error {
 	}
 	r.opt.Outbox.Take(notices...)
 	for i, item := range items {
-		switch {
+		switch o := openings[i]; {
 		case !fresh[i]:
 			r.count(item.Event, "duplicate")
+			if o != nil {
+				o.close()
+			}
+		case o != nil:
+			r.count(item.Event, "accepted")
+			o.start(item)
 		case item.State == sessions.InboxDropped:
 			outcome := "dropped"
 			if item.Reason == botLoop {

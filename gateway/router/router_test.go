@@ -43,7 +43,7 @@ func TestRouter_AcceptCommitsFirstOrRefusesAll(t *testing.T) {
 		r.Settle()
 
 		one, two := r.Text("b", "one"), r.Text("b", "two")
-		r.Store.Fail(sessions.EdgeAccept, 1)
+		r.Store.Fail(sessions.EdgeAcceptBegin, 1)
 		err := r.Router.Accept(t.Context(), one, two)
 		require.ErrorIs(t, err, platforms.ErrRefused)
 		require.ErrorIs(t, err, sessions.ErrFull)
@@ -375,16 +375,20 @@ func TestRouter_ATurnThatCanNotBeginIsTriedAgain(t *testing.T) {
 	opt := rt.Options{Tune: func(o *router.Options) { o.MaxActive = func() int { return 1 } }}
 	rt.Within(t, opt, func(t *testing.T, r *rt.Rig) {
 		r.Store.Fail(sessions.EdgeTurnBegin, 3)
+		r.Model.Hold()
+		r.Say("z", "first") // has the only slot, so that the next one waits
 		r.Say("a", "one")
+		r.Model.Release()
+		r.Settle()
 		r.Say("a", "two")
-		require.Empty(t, r.Model.Asked())
+		require.Equal(t, []string{"first"}, r.Model.Asked())
 		require.Equal(t, router.Stats{Actors: 1, Queued: 2}, r.Router.Stats(), "no slot is lost")
 		time.Sleep(10 * time.Second)
 		r.Settle()
 		require.Equal(t, []string{"re: one\n\ntwo"}, r.Chat.Shown("a"))
 		time.Sleep(time.Minute)
 		r.Settle()
-		require.Len(t, r.Model.Asked(), 1)
+		require.Len(t, r.Model.Asked(), 2)
 
 		r.Model.Hold()
 		r.Say("a", "three")

@@ -128,26 +128,40 @@ type Run struct {
 // the claim is committed; done is called once from the run's goroutine when the turn has ended. waiting
 // tells how many messages wait behind it. An error means that nothing was claimed.
 func (r *Runner) Begin(ctx context.Context, key sessions.Key, items []sessions.InboxItem, waiting func() int, done func(*Run)) (*Run, error) {
+	b := r.Prepare(key, items, waiting)
+	err := r.s.Store.Update(ctx, sessions.EdgeTurnBegin, func(tx sessions.Tx) error { return b.Begin(tx, items) })
+	if err != nil {
+		b.run.cancel(nil)
+		return nil, fmt.Errorf("begin a turn: %w", err)
+	}
+	return b.Start(done), nil
+}
+
+// Beginning is a turn that begins in a transaction of its caller's: call Begin in it and Start after its commit. One that
+// does not come to that is simply forgotten.
+type Beginning struct {
+	run   *Run
+	items []sessions.InboxItem
+	rows  []*sessions.Message
+	ready bool
+}
+
+// Prepare makes a turn for items of one key. It writes nothing; the items need no ids yet. waiting is that of Begin.
+func (r *Runner) Prepare(key sessions.Key, items []sessions.InboxItem, waiting func() int) *Beginning {
 	newest := items[len(items)-1]
 	run := r.newRun(newest.Event.Address, waiting)
 	run.turn = sessions.Turn{Key: key, State: sessions.TurnRunning, Attempts: 1, Address: newest.Event.Address,
 		ReplyTo: messageID(newest.Event), Began: r.s.Now()}
 	run.origin = r.s.Origin(newest.Event)
-	rows, ready := run.userRows(items)
-	err := r.s.Store.Update(ctx, sessions.EdgeTurnBegin, func(tx sessions.Tx) error {
-		return run.begin(tx, items, rows, ready)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("begin a turn: %w", err)
-	}
-	run.claimed = idsOf(items)
-	run.mark(newest.Event)
-	r.start(run, items, rows, ready, done)
-	return run, nil
+	b := &Beginning{run: run}
+	b.rows, b.ready = run.userRows(items)
+	return b
 }
 
-// begin is the transaction of Begin.
-func (run *Run) begin(tx sessions.Tx, items []sessions.InboxItem, rows []*sessions.Message, ready bool) error {
+// Begin claims the items, which are those of Prepare with their ids, and begins the turn inside tx.
+func (b *Beginning) Begin(tx sessions.Tx, items []sessions.InboxItem) error {
+	run := b.run
+	b.items = items
 	var err error
 	if run.session, err = tx.OpenSession(run.turn.Key, run.origin, run.turn.Began); err != nil {
 		return err
@@ -167,10 +181,18 @@ func (run *Run) begin(tx sessions.Tx, items []sessions.InboxItem, rows []*sessio
 	if err := tx.SetInbox(sessions.InboxClaimed, run.turn.ID, "", idsOf(items)...); err != nil {
 		return err
 	}
-	if !ready {
+	if !b.ready {
 		return nil
 	}
-	return run.appendRows(tx, rows)
+	return run.appendRows(tx, b.rows)
+}
+
+// Start runs the turn after the commit of Begin. done is that of Runner.Begin.
+func (b *Beginning) Start(done func(*Run)) *Run {
+	b.run.claimed = idsOf(b.items)
+	b.run.mark(b.items[len(b.items)-1].Event)
+	b.run.r.start(b.run, b.items, b.rows, b.ready, done)
+	return b.run
 }
 
 // fixPrompt builds the session's prompt and tool set at its first turn.

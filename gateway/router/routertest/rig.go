@@ -51,6 +51,8 @@ type Rig struct {
 	Counts *Counts
 	// Commands are the commands in force.
 	Commands router.Commands
+	// NoModel is why turns get no model; set it while nothing goes on.
+	NoModel error
 
 	opt  Options
 	path string
@@ -90,7 +92,7 @@ func (r *Rig) Open() {
 	r.Runner = turn.NewRunner(turn.Services{
 		Runs:  r.Runs,
 		Store: r.Store, Bus: r.Bus, Catalog: catalog{registry}, Outbox: r.Worker, Adapters: r.Chat, Texts: Words{},
-		Model:    func(string) (model.Model, error) { return r.Model, nil },
+		Model:    func(string) (model.Model, error) { return r.Model, r.NoModel },
 		Prompt:   func(context.Context, sessions.Session, []string, model.Info) string { return "You are a test." },
 		Display:  func(platforms.Address, sessions.Options) turn.Display { return turn.Display{} },
 		Settings: func(platforms.Address) turn.Settings { return settings },
