@@ -17,6 +17,7 @@ var (
 	ada   = place{chat: 7}
 	ben   = place{chat: 8}
 	cleo  = place{chat: 9}
+	dora  = place{chat: 10}
 	forum = int64(-1001234500)
 )
 
@@ -32,6 +33,7 @@ func (w *world) scene() {
 	people.Go(w.ben)
 	people.Go(func() { w.group(red, blue) })
 	people.Go(w.cleo)
+	people.Go(w.dora)
 	people.Go(func() {
 		b := w.newBrowser("browser-chat-1")
 		b.talk(plain)
@@ -136,6 +138,16 @@ func (w *world) cleo() {
 	w.talk(cleo, plain)
 	w.send(cleo, "a word from the operator")
 	w.talk(cleo, plain)
+}
+
+// dora asks on while her first question is worked at: what waits gets turns of its own.
+func (w *world) dora() {
+	first := w.say(dora, slow)
+	w.pause(150 * time.Millisecond)
+	second, third := w.sayAs(dora, plain, "/queue %s"), w.sayAs(dora, plain, "/queue %s")
+	w.await(first)
+	w.await(second)
+	w.await(third)
 }
 
 // send runs the verb. When the daemon dies under it, nobody repeats it: there is one copy at most.
