@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"errors"
+	"os"
 	"sync/atomic"
 	"time"
 )
@@ -14,8 +16,15 @@ const (
 	maxUnindexed  = 5000
 	maxIndexDelay = 30 * time.Second
 	// commitsPerCheckpoint is after how many commits the log is moved into the database although it is not
-	// quiet.
+	// quiet, quietCheckpoint after how many when it is: the first commit after a move pays for a second sync, which one
+	// message a minute should not do each time.
 	commitsPerCheckpoint = 256
+	quietCheckpoint      = 64
+	// logRoom is the size to which the log is filled with zeros in a quiet moment, in steps of logStep bytes: a sync of
+	// bytes that are written over takes half the time of one that makes the file longer (0.21 against 0.42 ms, ext4). A
+	// log is begun from its start again after each move, so what is filled once serves for good.
+	logRoom = 8 << 20
+	logStep = 1 << 20
 )
 
 // keeper does what nobody waits for, beside the work: it indexes new rows for the search and moves the log
@@ -31,6 +40,8 @@ type keeper struct {
 	c *conn
 	// moved is the count of commits at the last checkpoint.
 	moved int64
+	// narrow is true when the log could not be filled: it grows as it is written then.
+	narrow bool
 }
 
 func newKeeper(s *Store) *keeper {
@@ -104,10 +115,11 @@ func (k *keeper) tend(timer *time.Timer) bool {
 			}
 			began = time.Now()
 		}
-		if now-k.moved >= commitsPerCheckpoint || quiet && now > k.moved {
+		if now-k.moved >= commitsPerCheckpoint || quiet && now-k.moved >= quietCheckpoint {
 			k.checkpoint(now)
 		}
 		if quiet {
+			k.fillLog()
 			return true
 		}
 		last = now
@@ -142,6 +154,45 @@ func (k *keeper) checkpoint(commits int64) {
 		return
 	}
 	k.moved = commits
+}
+
+// fillLog makes the log as long as it will get, between transactions.
+func (k *keeper) fillLog() {
+	for more := !k.narrow; more; {
+		err := k.store.alone(k.ctx, func(*conn) (err error) {
+			more, err = lengthen(k.store.opts.Path+"-wal", logRoom, logStep)
+			return err
+		})
+		if err != nil {
+			if k.ctx.Err() == nil {
+				k.narrow = true
+				k.store.opts.Log.Info().Err(err).Msg("store: the log gets no room in advance; it works, a little slower")
+			}
+			return
+		}
+	}
+}
+
+// lengthen writes step zeros behind the end of a log that is shorter than room, and tells whether it may need more. SQLite
+// reads no further than the last whole transaction, so what stands behind it means nothing. Nobody may write to the file
+// meanwhile. Where it fails the file is as it was.
+func lengthen(path string, room, step int64) (more bool, err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 || info.Size() >= room {
+		return false, err
+	}
+	if _, err = f.WriteAt(make([]byte, step), info.Size()); err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		return false, errors.Join(err, f.Truncate(info.Size()))
+	}
+	return true, nil
 }
 
 // checkFile looks for damage in the whole file and reports it.
