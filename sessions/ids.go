@@ -7,7 +7,7 @@ import (
 )
 
 // Key says which conversation an event belongs to. Only KeyFor makes one. It is unique within a profile's
-// store and stable for ever: it is how a returning chat finds its session.
+// store and stable: it is how a returning chat finds its session.
 type Key string
 
 // ID names one session: a stretch of conversation under a key, between two /new. NewID makes one; it is

@@ -19,14 +19,14 @@ import (
 const (
 	// DefaultSendTimeout bounds one call to a platform. A call that is not answered in time is unknown.
 	DefaultSendTimeout = 60 * time.Second
-	// DefaultMaxAge is how old a message may get while its platform refuses it (spec 1.20: 24 h).
+	// DefaultMaxAge is how old a message may get while its platform refuses it.
 	DefaultMaxAge = 24 * time.Hour
 	// backoffFirst and backoffMax bound the wait after a passing failure.
 	backoffFirst = time.Second
 	backoffMax   = time.Minute
 	// noticeAttempts is how often a line of Herald's own may be tried whose outcome stays unknown.
 	noticeAttempts = 3
-	// floodLimit is how many refusals in a row end the live edits of one message (spec 1.10).
+	// floodLimit is how many refusals in a row end the live edits of one message.
 	floodLimit = 3
 )
 

@@ -19,7 +19,7 @@ import (
 const (
 	// DefaultQueueMax is how many messages may wait in one conversation.
 	DefaultQueueMax = 100
-	// ackEvery is the least time between two acks of the same conversation (spec 1.8).
+	// ackEvery is the least time between two acks of the same conversation.
 	ackEvery = 30 * time.Second
 	// retryBegin is how long a message waits when its turn can't begin (the store is in trouble).
 	retryBegin = 2 * time.Second
@@ -43,7 +43,7 @@ type Access interface {
 	Guard(tx sessions.Tx, e platforms.Event) (ok bool, notice *sessions.OutboxRow, err error)
 }
 
-// Busy says what a command does while a turn runs (spec 4.4).
+// Busy says what a command does while a turn runs.
 type Busy int
 
 // The busy policies.

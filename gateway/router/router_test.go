@@ -147,7 +147,7 @@ func TestRouter_DeniedEventsKeepNoContent(t *testing.T) {
 		require.Equal(t, 2, strangers, "a redelivery is answered once")
 
 		r.Give(platforms.Event{ID: "broken"})
-		require.Equal(t, 1, r.Counts.Of("", "invalid"), "what an adapter made wrong would fail for ever")
+		require.Equal(t, 1, r.Counts.Of("", "invalid"), "what an adapter made wrong would fail each time")
 
 		loop := r.Text("a", "beep")
 		loop.Sender = platforms.User{ID: "loop", IsBot: true}

@@ -39,7 +39,7 @@ func runChild(mode string) int {
 	return 0
 }
 
-// load writes turns from many goroutines for ever and prints the name of each event after its last commit
+// load writes turns from many goroutines without end and prints the name of each event after its last commit
 // was answered.
 func load(s *Store) {
 	var mu sync.Mutex

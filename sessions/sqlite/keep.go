@@ -29,7 +29,7 @@ type Retention struct {
 	// Finished is for inbox rows, turns with their calls, and outbox rows. Less than seven days, and 0,
 	// count as seven days.
 	Finished time.Duration
-	// Ended is for ended sessions, from their last change on. 0 keeps them for ever.
+	// Ended is for ended sessions, from their last change on. 0 keeps them all.
 	Ended time.Duration
 }
 

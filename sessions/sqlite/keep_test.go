@@ -24,7 +24,7 @@ type movingClock struct{ now time.Time }
 
 func (c *movingClock) options(o *Options) { o.Clock = func() time.Time { return c.now } }
 
-// P2: what is finished goes after seven days and not before; what is open stays for ever.
+// P2: what is finished goes after seven days and not before; what is open always stays.
 func TestStore_Prune_P2_FinishedRows(t *testing.T) {
 	c := &movingClock{now: clock}
 	s := openStore(t, c.options)
@@ -138,7 +138,7 @@ func TestStore_Prune_SessionsByLine(t *testing.T) {
 
 	p, err := s.Prune(t.Context(), Retention{})
 	require.NoError(t, err)
-	require.Zero(t, p.Sessions, "0 keeps sessions for ever")
+	require.Zero(t, p.Sessions, "0 keeps sessions")
 	c.now = clock.Add(90*day + 2)
 	parent(ofYoung, youngEnd)
 	p, err = s.Prune(t.Context(), Retention{Ended: DefaultEnded})

@@ -40,7 +40,7 @@ type Options struct {
 	MaxBatch int
 	// MaxBytes bounds the database file; beyond it writes fail with sessions.ErrFull. 0: the disk is the bound.
 	MaxBytes int64
-	// Observe, when set, is told of each committed Update: its edge, the time from the call to the commit,
+	// Observe, when set, is called for each committed Update: its edge, the time from the call to the commit,
 	// and how many Updates shared the commit. It runs on the writer: it must be quick and never call the store.
 	Observe func(edge sessions.Edge, latency time.Duration, batch int)
 }

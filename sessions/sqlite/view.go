@@ -61,7 +61,7 @@ type readers struct {
 	path string
 	slot chan struct{} // one token for each connection in use
 	// search is a pool of one, for a Search inside of a View: a View that waited for a second connection
-	// of its own pool could wait for ever.
+	// of its own pool could wait without end.
 	search *readers
 
 	mu     sync.Mutex
