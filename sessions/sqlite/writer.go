@@ -49,11 +49,14 @@ const (
 // batch waits for the last.
 const maxHold = 5 * time.Millisecond
 
-// writer owns the one writing connection. Everything reaches it as requests; run is its goroutine.
+// writer owns the one writing connection. Everything reaches it as requests, which its goroutine runs. A caller that finds
+// it free runs its own request: a commit without company costs no change of goroutine then.
 type writer struct {
 	store *Store
-	c     *conn
-	tx    tx
+	// own is held by who runs requests. It guards all down to began.
+	own sync.Mutex
+	c   *conn
+	tx  tx
 	// nextMessage is the id of the next transcript row.
 	nextMessage int64
 	// indexed is the search index's mark in the transaction that runs, running the requests it answers.
@@ -83,6 +86,15 @@ func (w *writer) submit(ctx context.Context, r *request) error {
 	if w.closed {
 		w.mu.Unlock()
 		return sessions.ErrClosed
+	}
+	if w.urgent == 0 && len(w.queue) < w.store.opts.MaxBatch && w.own.TryLock() {
+		batch := append(append(w.spare[:0], w.queue...), r)
+		clear(w.queue)
+		w.queue, w.due = w.queue[:0], time.Time{}
+		w.mu.Unlock()
+		w.serve(batch)
+		<-r.done
+		return r.err
 	}
 	w.queue = append(w.queue, r)
 	w.urgent++
@@ -210,26 +222,62 @@ func (w *writer) run() {
 			close(w.ended)
 			return
 		}
-		w.rollback()
-		w.answer(w.running, errExit)
+		w.exited()
 		go w.run()
 	}()
 	for {
 		w.await()
-		batch, closed := w.take(w.spare[:0], w.store.opts.MaxBatch)
-		if len(batch) == 0 && closed {
+		w.own.Lock()
+		if some, closed := w.round(); !some && closed {
 			ended = true
-			return
 		}
-		for len(batch) > 0 {
-			batch = w.commit(batch)
+		w.own.Unlock()
+		if ended {
+			return
 		}
 	}
 }
 
+// serve runs the request of a caller on its goroutine, behind those that nobody waits for. It holds own, and gives it up.
+func (w *writer) serve(batch []*request) {
+	done := false
+	defer func() {
+		if !done {
+			w.exited()
+			return
+		}
+		w.own.Unlock()
+		if w.depth() > 0 {
+			w.rouse()
+		}
+	}()
+	for len(batch) > 0 {
+		batch = w.commit(batch, false)
+	}
+	done = true
+}
+
+// round runs the requests that wait. own is held.
+func (w *writer) round() (some, closed bool) {
+	batch, closed := w.take(w.spare[:0], w.store.opts.MaxBatch)
+	some = len(batch) > 0
+	for len(batch) > 0 {
+		batch = w.commit(batch, true)
+	}
+	return some, closed
+}
+
+// exited ends what a function left behind that ended its goroutine, and gives own up.
+func (w *writer) exited() {
+	w.rollback()
+	w.answer(w.running, errExit)
+	w.own.Unlock()
+	w.rouse()
+}
+
 // commit runs requests of the batch in one transaction and answers them. It returns those it did not
-// begin.
-func (w *writer) commit(batch []*request) (rest []*request) {
+// begin. grow tells whether it goes on with requests that have come meanwhile.
+func (w *writer) commit(batch []*request, grow bool) (rest []*request) {
 	w.running = batch
 	if batch[0].alone != nil {
 		w.runAlone(batch[0])
@@ -252,7 +300,7 @@ func (w *writer) commit(batch []*request) (rest []*request) {
 		} else {
 			lost = w.step(batch[ran])
 		}
-		if ran == len(batch)-1 && time.Since(w.began) < maxHold {
+		if grow && ran == len(batch)-1 && time.Since(w.began) < maxHold {
 			batch, _ = w.take(batch, w.store.opts.MaxBatch-len(batch))
 			w.running = batch
 		}

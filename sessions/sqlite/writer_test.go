@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"herald/sessions"
@@ -286,13 +287,36 @@ func TestStore_Update_Concurrent(t *testing.T) {
 // A function that ends its goroutine, as a failing test does, costs its transaction and not the store.
 func TestStore_Update_Goexit(t *testing.T) {
 	s := openStore(t, func(o *Options) { o.Readers = 1 })
-	err := s.Update(t.Context(), sessions.EdgeState, func(tx sessions.Tx) error {
-		require.NoError(t, tx.SetValue("v", "lost", []byte("1"), clock))
+	lost := func(tx sessions.Tx) error {
+		assert.NoError(t, tx.SetValue("v", "lost", []byte("1"), clock))
 		runtime.Goexit()
 		return nil
-	})
-	require.ErrorIs(t, err, errExit)
-	require.ErrorIs(t, s.alone(t.Context(), func(*conn) error { runtime.Goexit(); return nil }), errExit)
+	}
+	exit := func(*conn) error { runtime.Goexit(); return nil }
+	// On the writer's own goroutine, because the writer was not free.
+	for _, call := range []func() error{
+		func() error { return s.Update(context.Background(), sessions.EdgeState, lost) },
+		func() error { return s.alone(context.Background(), exit) },
+	} {
+		release := gate(t, s)
+		failed := make(chan error)
+		go func() { failed <- call() }()
+		waitQueue(t, s, 1)
+		require.NoError(t, release())
+		require.ErrorIs(t, <-failed, errExit)
+	}
+	// On the goroutine of the caller, which ends, and nothing else.
+	for _, call := range []func(){
+		func() { _ = s.Update(context.Background(), sessions.EdgeState, lost) },
+		func() { _ = s.alone(context.Background(), exit) },
+	} {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			call()
+		}()
+		<-ended
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
