@@ -41,6 +41,7 @@ type house struct {
 	now  func() time.Time // nil: the real time
 	// adapters are platforms beside those of the configuration.
 	adapters []platforms.Adapter
+	kinds    []platforms.Kind // beside all others
 
 	gateway *gateway.Gateway
 	stop    context.CancelFunc
@@ -106,7 +107,7 @@ func start(t *testing.T, script *modeltest.Script, tune ...func(*house)) *house 
 }
 
 func (h *house) open() (*gateway.Gateway, error) {
-	src := config.Source{Kinds: all.Kinds(), Home: h.home, Environ: h.env, Flags: h.set, UserHome: h.home}
+	src := config.Source{Kinds: append(all.Kinds(), h.kinds...), Home: h.home, Environ: h.env, Flags: h.set, UserHome: h.home}
 	cfg, report, err := config.Load(src)
 	if err != nil {
 		return nil, err
