@@ -14,7 +14,7 @@ import (
 var layers = map[string][]string{
 	"cmd/herald":         {"*"},
 	"gateway":            {"*"},
-	"gateway/config":     {"platforms"},
+	"gateway/config":     {"gateway/config/tree", "platforms"},
 	"gateway/router":     {"gateway/turn", "sessions", "platforms", "locales"},
 	"gateway/turn":       {"gateway/agent", "gateway/model", "gateway/delivery", "sessions", "platforms", "tools"},
 	"gateway/agent":      {"gateway/model", "sessions", "platforms", "tools"},
@@ -38,12 +38,15 @@ var layers = map[string][]string{
 	"platforms/slack":    {"platforms"},
 	"platforms/signal":   {"platforms"},
 	"platforms/web":      {"platforms"},
+	"platforms/all":      {"platforms"},
 	"sessions":           {"platforms"},
 	"sessions/sqlite":    {"sessions", "platforms"},
 	"cron":               {"sessions", "platforms"},
 	"tools":              {},
 	"deploy":             {},
 	"locales":            {},
+
+	"gateway/config/tree": {"platforms"},
 
 	"gateway/jobs": {"cron", "gateway/jobs/brief", "gateway/jobs/provision", "gateway/jobs/view", "gateway/router", "gateway/turn", "gateway/model",
 		"gateway/delivery", "sessions", "platforms", "tools"},

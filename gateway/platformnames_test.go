@@ -71,7 +71,7 @@ func namesPlatform(text string, names map[string]bool) bool {
 	if rest, ok := strings.CutPrefix(low, "platforms."); ok {
 		low = rest
 	}
-	if names[low] {
+	if names[low] || text == "herald/platforms/all" {
 		return true
 	}
 	for name := range names {
@@ -88,7 +88,8 @@ func namesPlatform(text string, names map[string]bool) bool {
 
 func TestPlatformNames_AreRecognised(t *testing.T) {
 	names := map[string]bool{"telegram": true, "web": true, "signal": true}
-	for _, text := range []string{"telegram", "Telegram", "herald/platforms/telegram", "platforms.telegram.token", "TELEGRAM_BOT_TOKEN", "telegram:1", "telegram/", "as Telegram does"} {
+	for _, text := range []string{"telegram", "Telegram", "herald/platforms/telegram", "herald/platforms/all", "platforms.telegram.token",
+		"TELEGRAM_BOT_TOKEN", "telegram:1", "telegram/", "as Telegram does"} {
 		require.True(t, namesPlatform(text, names), text)
 	}
 	for _, text := range []string{"", "telegrams", "herald/platforms", "web_search", "a signal"} {

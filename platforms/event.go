@@ -18,7 +18,8 @@ const (
 )
 
 // Event is one thing that happened on a platform, or that Herald itself brings to a conversation. Exactly one of
-// Message, Command, Click, Reaction, Edited and Internal is set. It is stored as JSON in the inbox, so a field may be added but never renamed.
+// Message, Command, Click, Reaction, Edited and Internal is set. It is stored as JSON in the inbox, so a field may be added
+// but never renamed.
 type Event struct {
 	// ID deduplicates: a redelivery carries the same one. Never empty.
 	ID EventID `json:"id"`
@@ -193,7 +194,7 @@ type Sink interface {
 	// nil and does nothing). Order within a batch is kept. On an error none of the batch may be
 	// acknowledged to the platform; the adapter offers it again later. Errors: the context's, ErrRefused
 	// when the store can't take events now (full disk, shutting down). An event that Validate refuses is
-	// counted, logged and dropped: it would fail for ever.
+	// counted, logged and dropped: it would fail each time.
 	Accept(ctx context.Context, events ...Event) error
 }
 

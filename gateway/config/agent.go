@@ -39,7 +39,7 @@ type Ollama struct {
 	BaseURL string `yaml:"base_url" env:"OLLAMA_HOST" default:"http://127.0.0.1:11434" check:"ollama" doc:"where it answers; host:port is enough"`
 }
 
-// Agent is the loop's budgets and time limits (spec gateway 1.9, 1.19, 6.1). 0 switches a time limit off.
+// Agent is the loop's budgets and time limits. 0 switches a time limit off.
 type Agent struct {
 	MaxTurns       int           `yaml:"max_turns" default:"500" min:"0" max:"1000000" words:"none,unlimited,-1" doc:"model calls of one turn; 0: no limit"`
 	Timeout        time.Duration `yaml:"gateway_timeout" default:"1800s" min:"0s" max:"168h" doc:"a turn without any progress for so long is ended; 0: never"`
@@ -58,7 +58,7 @@ type Agent struct {
 	Instructions   string        `yaml:"instructions" check:"long" doc:"text added to the agent's prompt" reload:"session"`
 }
 
-// Compression is spec gateway 6.9.
+// Compression is when and how a long conversation is summarised.
 type Compression struct {
 	Enabled        bool          `yaml:"enabled" default:"true" doc:"summarise long conversations by itself"`
 	Threshold      float64       `yaml:"threshold" default:"0.5" min:"0.1" max:"0.95" doc:"share of the context window at which it starts; windows below 512,000 tokens use at least 0.75"`
@@ -74,7 +74,7 @@ type Compression struct {
 	ContextTotal   time.Duration `yaml:"context_total_ceiling_seconds" default:"600s" min:"1s" max:"24h" doc:"time limit of all summaries of one turn together; a plain list takes the place of a summary that failed"`
 }
 
-// Streaming is spec gateway 1.10. It applies where a platform can edit.
+// Streaming is how a growing answer is shown, where the platform can edit.
 type Streaming struct {
 	Enabled      bool          `yaml:"enabled" default:"true" doc:"show the growing answer where the platform can edit"`
 	EditInterval time.Duration `yaml:"edit_interval" default:"800ms" min:"50ms" max:"1m" doc:"least time between two edits; a platform may ask for more"`

@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Approvals is spec gateway 3.4: what is asked before a dangerous command runs.
+// Approvals is what is asked before a dangerous command runs.
 type Approvals struct {
 	Mode            string        `yaml:"mode" default:"smart" oneof:"smart,manual,off" doc:"before a dangerous command: smart lets the model judge it and asks a person in doubt, manual always asks, off never does"`
 	Timeout         time.Duration `yaml:"timeout" default:"300s" min:"1s" max:"24h" doc:"time to answer; without an answer the command is denied"`

@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Checkpoints is spec checkpoints B1.2.
+// Checkpoints is what /rollback goes back to, and how long it is kept.
 type Checkpoints struct {
 	Enabled       bool          `yaml:"enabled" default:"true" doc:"take a picture of the directory before the agent changes files, so that /rollback can go back; needs git"`
 	MaxSnapshots  int           `yaml:"max_snapshots" default:"20" min:"1" max:"1000" doc:"checkpoints of a directory that are kept"`

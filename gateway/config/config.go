@@ -2,8 +2,8 @@ package config
 
 import "time"
 
-// Config is everything that can be set in one profile. Load makes it; it is never changed afterwards, so it
-// may be shared without a lock. Fields that later parts need are added here.
+// Config is everything that can be set in one profile. Load makes it; it is never changed afterwards, so it may be shared
+// without a lock.
 type Config struct {
 	HTTP        HTTP        `yaml:"http" doc:"the one HTTP listener: browser chat, health, metrics, webhooks"`
 	Model       Model       `yaml:"model" short:"name" doc:"which language model answers"`
@@ -28,7 +28,7 @@ type Config struct {
 	Metrics     Metrics     `yaml:"metrics" doc:"Prometheus metrics"`
 	Gateway     Gateway     `yaml:"gateway" doc:"the daemon itself: media, delivery, guards"`
 
-	// GroupSessionsPerUser and the next ones have the names that the ecosystem knows (spec gateway 6.1).
+	// GroupSessionsPerUser and the next ones have the names that the ecosystem knows.
 	GroupSessionsPerUser  bool `yaml:"group_sessions_per_user" default:"true" doc:"in a group each person has a conversation of their own" reload:"restart"`
 	ThreadSessionsPerUser bool `yaml:"thread_sessions_per_user" default:"false" doc:"in a thread each person has a conversation of their own; false: the thread shares one" reload:"restart"`
 	MaxConcurrentSessions int  `yaml:"max_concurrent_sessions" default:"0" min:"0" max:"100000" words:"none,unlimited" doc:"how many turns may run at once; more wait; 0: no limit"`
@@ -58,7 +58,7 @@ type HTTP struct {
 	PublicURL string `yaml:"public_url" check:"url" doc:"the address under which people reach this listener, when a proxy stands before it" reload:"restart"`
 }
 
-// Sessions is retention (spec gateway 6.9). Only ended sessions are ever deleted.
+// Sessions is how long conversations are kept. Only ended sessions are ever deleted.
 type Sessions struct {
 	AutoPrune             bool `yaml:"auto_prune" default:"true" doc:"delete ended sessions after retention_days"`
 	RetentionDays         int  `yaml:"retention_days" default:"90" min:"1" max:"36500" doc:"days an ended session is kept"`
@@ -68,7 +68,7 @@ type Sessions struct {
 	MaxResumeMessages     int  `yaml:"max_resume_messages" default:"20000" min:"1" max:"1000000" doc:"most messages of a session that are loaded; older ones stay in the database"`
 }
 
-// Memory is spec gateway 6.9.
+// Memory is what the agent remembers between sessions.
 type Memory struct {
 	Enabled            bool `yaml:"memory_enabled" default:"true" doc:"keep notes between sessions"`
 	UserProfileEnabled bool `yaml:"user_profile_enabled" default:"true" doc:"keep a profile of the person"`
@@ -88,7 +88,7 @@ type Tools struct {
 	Guardrails Guardrails          `yaml:"tool_loop_guardrails" doc:"when repeated failures of a tool are pointed out and ended" reload:"live"`
 }
 
-// ToolOutput is spec gateway 6.8: tool_budget.
+// ToolOutput is how much of a result stays in the conversation.
 type ToolOutput struct {
 	MaxChars     int `yaml:"max_result_size_chars" default:"100000" min:"1000" max:"10000000" doc:"characters of a result that stay in the conversation; the rest goes to a file"`
 	TurnMaxChars int `yaml:"turn_budget_chars" default:"200000" min:"1000" max:"100000000" doc:"characters that the results of one model answer's calls may have together; those that end after it is used up go to files"`
@@ -96,13 +96,13 @@ type ToolOutput struct {
 	PreviewChars int `yaml:"preview_chars" default:"1500" min:"0" max:"100000" doc:"characters of a result that went to a file which stay in the conversation"`
 }
 
-// ToolTimeouts is spec gateway 6.8: timeouts.tools.
+// ToolTimeouts are the time limits of tool calls.
 type ToolTimeouts struct {
 	Sequential time.Duration `yaml:"sequential_call" default:"420s" min:"1s" max:"24h" doc:"time limit of one call that runs alone"`
 	Batch      time.Duration `yaml:"concurrent_batch" default:"420s" min:"1s" max:"24h" doc:"time limit of a group of calls that run side by side"`
 }
 
-// Guardrails is spec gateway 6.8: tool_loop_guardrails.
+// Guardrails is when repeated failures of a tool are pointed out, and when they end the turn.
 type Guardrails struct {
 	Warnings  bool           `yaml:"warnings_enabled" default:"true" doc:"tell the model that it repeats itself"`
 	HardStop  bool           `yaml:"hard_stop_enabled" default:"true" doc:"end a turn that goes on all the same"`
@@ -124,7 +124,7 @@ type GuardrailLimit struct {
 	NoProgress   int `yaml:"idempotent_no_progress" default:"5" min:"1" max:"1000" doc:"the same reading call gave the same result"`
 }
 
-// Security is spec gateway 6.7.
+// Security is guards that hold for every tool.
 type Security struct {
 	RedactSecrets bool `yaml:"redact_secrets" default:"true" doc:"mask what looks like a secret in tool results; logs, chats and the configured secrets themselves are masked in any case" reload:"restart"`
 	// WriteRoots is the ecosystem's HERALD_WRITE_SAFE_ROOT, a path list.
@@ -149,7 +149,7 @@ type Metrics struct {
 	Enabled bool `yaml:"enabled" default:"true" doc:"serve /metrics on the HTTP listener" reload:"restart"`
 }
 
-// Gateway is the daemon's own behaviour (spec gateway 6.1, the keys below gateway).
+// Gateway is the daemon's own behaviour: media, delivery, guards.
 type Gateway struct {
 	ConnectTimeout  time.Duration `yaml:"platform_connect_timeout" default:"30s" min:"1s" max:"1h" doc:"time limit of one attempt to connect a platform" reload:"adapter"`
 	MaxInboundMedia Bytes         `yaml:"max_inbound_media_bytes" default:"128MiB" min:"1KiB" max:"4GiB" doc:"largest file taken from a chat" reload:"adapter"`
@@ -167,7 +167,7 @@ type Gateway struct {
 	Timestamps      bool          `yaml:"message_timestamps" default:"false" doc:"the model sees when each message was written"`
 }
 
-// BotLoopGuard is spec gateway 2.0.
+// BotLoopGuard stops two bots that answer each other without end.
 type BotLoopGuard struct {
 	Enabled   bool          `yaml:"enabled" default:"true" doc:"guard chats against bots that answer each other"`
 	MaxEvents int           `yaml:"max_events" default:"20" min:"1" max:"10000" doc:"bot messages of one chat within the window that are let through"`
@@ -175,7 +175,7 @@ type BotLoopGuard struct {
 	Cooldown  time.Duration `yaml:"cooldown_seconds" default:"600s" min:"1s" max:"168h" doc:"silence towards bots of that chat afterwards"`
 }
 
-// HumanDelay is spec gateway 1.14.
+// HumanDelay is the pauses between the parts of a long answer.
 type HumanDelay struct {
 	Mode string `yaml:"mode" default:"off" oneof:"off,natural,custom" doc:"pause before the next part: none, by its length, or at random; both between min_ms and max_ms"`
 	Min  int    `yaml:"min_ms" default:"800" min:"0" max:"60000" doc:"least pause in milliseconds"`

@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Cron is spec cron A14: scheduled jobs.
+// Cron is how scheduled jobs run.
 type Cron struct {
 	Mirror          bool          `yaml:"mirror_delivery" default:"true" doc:"what a job sends to the chat it was made in, or to a home channel in its stead, becomes part of the conversation there, so that it can be answered; a job's attach_to_session wins"`
 	Wrap            bool          `yaml:"wrap_response" default:"true" doc:"put the job's name above what it sends, and how to stop it below"`

@@ -2,7 +2,7 @@ package config
 
 import "herald/platforms"
 
-// Display is spec gateway 6.2. A pointer that is nil leaves the choice to the platform's tier; see
+// Display is what people see beside the answers. A nil pointer leaves the choice to the platform's tier; see
 // Config.DisplayFor.
 type Display struct {
 	Language string `yaml:"language" env:"HERALD_LANGUAGE" check:"text" doc:"language of Herald's own texts, as a tag or a name; unknown or unset: English"`
@@ -71,7 +71,7 @@ type DisplaySettings struct {
 	Cleanup        bool
 }
 
-// tierDefault is one row of the table in spec gateway 1.11.
+// tierDefault is what a tier shows where the operator has set nothing.
 type tierDefault struct {
 	progress                                 string
 	preview                                  int

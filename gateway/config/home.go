@@ -107,7 +107,9 @@ func lookup(environ []string, name string) string {
 // path, mode and owner and says what to do.
 func OpenHome(home string) (Paths, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		return Paths{}, fmt.Errorf("home %s cannot be made: %w; %s; make it by hand, or set HERALD_HOME to another place", home, tree.BareError(err), tree.Ownership(existingParent(home)))
+		return Paths{}, fmt.Errorf(
+			"home %s cannot be made: %w; %s; make it by hand, or set HERALD_HOME to another place",
+			home, tree.BareError(err), tree.Ownership(existingParent(home)))
 	}
 	info, err := os.Stat(home)
 	switch {
@@ -117,11 +119,15 @@ func OpenHome(home string) (Paths, error) {
 		return Paths{}, fmt.Errorf("home %s is no directory; move it away, or set HERALD_HOME to another place", home)
 	}
 	if _, err := os.ReadDir(home); err != nil {
-		return Paths{}, fmt.Errorf("home %s cannot be read: %w; %s; give yourself access with chmod u+rwx, or set HERALD_HOME to another place", home, tree.BareError(err), tree.Ownership(home))
+		return Paths{}, fmt.Errorf(
+			"home %s cannot be read: %w; %s; give yourself access with chmod u+rwx, or set HERALD_HOME to another place",
+			home, tree.BareError(err), tree.Ownership(home))
 	}
 	f, err := os.CreateTemp(home, ".writable-*")
 	if err != nil {
-		return Paths{}, fmt.Errorf("home %s cannot be written: %w; %s; give yourself access with chmod u+rwx, free some space, or set HERALD_HOME to another place", home, tree.BareError(err), tree.Ownership(home))
+		return Paths{}, fmt.Errorf(
+			"home %s cannot be written: %w; %s; give yourself access with chmod u+rwx, free some space, or set HERALD_HOME "+
+				"to another place", home, tree.BareError(err), tree.Ownership(home))
 	}
 	_ = f.Close()
 	_ = os.Remove(f.Name())

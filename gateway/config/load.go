@@ -33,9 +33,10 @@ func spec(kinds []platforms.Kind) tree.Spec {
 	return tree.Spec{
 		Root: reflect.TypeFor[Config](), Title: "Herald configuration", Prefix: "HERALD_",
 		// These are read elsewhere.
-		Foreign: []string{"HERALD_HOME", "HERALD_PROFILE", "HERALD_CONFIG", "HERALD_FAILPOINT", "HERALD_BENCH", "HERALD_TEST", "HERALD_YOLO_MODE"},
-		Names:   map[string][]string{"platform": platformNames(kinds)},
-		Bare:    "platforms", Loose: "extra", Inner: "gateway", Renamed: renamed(kinds), Parts: parts(kinds),
+		Foreign: []string{"HERALD_HOME", "HERALD_PROFILE", "HERALD_CONFIG", "HERALD_FAILPOINT", "HERALD_BENCH", "HERALD_TEST",
+			"HERALD_YOLO_MODE"},
+		Names: map[string][]string{"platform": platformNames(kinds)},
+		Bare:  "platforms", Loose: "extra", Inner: "gateway", Renamed: renamed(kinds), Parts: parts(kinds),
 	}
 }
 
@@ -142,7 +143,9 @@ func Schema(kinds ...platforms.Kind) []byte { return keys(kinds).Schema() }
 // Reference returns a page in Markdown with every key: its meaning, what it may be, its default, its variables, and
 // what a change of it needs. It is made from the same tags that Load reads.
 func Reference(kinds ...platforms.Kind) []byte {
-	return append([]byte("# Configuration\n\nA value is taken from the first that has it: a flag, the environment, `.env` in the home, `config.yaml`, the default.\n"+
+	return append([]byte("# Configuration\n\n"+
+		"A value is taken from the first that has it: a flag, the environment, `.env` in the home, `config.yaml`, the default.\n"+
 		"Secrets are read from the environment and `.env` (mode 0600) only. After a change a key takes effect at once (live), for new\n"+
-		"sessions (session), by starting the platform's adapter anew (adapter), or by starting Herald anew (restart).\n"), keys(kinds).Reference()...)
+		"sessions (session), by starting the platform's adapter anew (adapter), or by starting Herald anew (restart).\n"),
+		keys(kinds).Reference()...)
 }

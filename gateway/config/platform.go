@@ -55,7 +55,7 @@ func (p Platforms) Kinds() []platforms.Kind { return p.kinds }
 // Rules returns the rules of all platforms.
 func (p Platforms) Rules() platforms.Rulebook { return platforms.RulesOf(p.kinds) }
 
-// Shared returns what all platforms have, of one of them; the defaults for a platform that is none of the kinds.
+// Shared returns what all platforms have, of one of them; the defaults for a platform that is not among the kinds.
 func (p Platforms) Shared(name platforms.Name) Platform {
 	if b, ok := p.Block(name); ok {
 		return b.Shared()

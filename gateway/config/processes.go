@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Processes is what runs in the background of conversations (spec sandbox C7).
+// Processes is what runs in the background of conversations.
 type Processes struct {
 	OnStop string        `yaml:"on_stop" default:"end" oneof:"end,keep" doc:"what becomes of background processes on this machine, or on the host of backend ssh, when Herald stops in order: end: they are ended, and their conversations told; keep: they run on, and the next start takes them up. Those in a lasting container run on. After a crash they are always taken up"`
 	Grace  time.Duration `yaml:"term_grace" default:"2s" min:"0s" max:"10m" doc:"how long an ended background process has to stop by itself before it is killed"`

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Terminal is spec gateway 6.4 and sandbox C1.3. The variables of its keys are also known without Herald's prefix, as
-// TERMINAL_ and the key.
+// Terminal is where and how commands run. The variables of its keys are also known without Herald's prefix, as TERMINAL_
+// and the key.
 type Terminal struct {
 	Backend        string        `yaml:"backend" default:"auto" oneof:"auto,local,docker,ssh" env:"TERMINAL_ENV" doc:"where commands run: local: on this machine; docker: in a container; ssh: on another host; auto: in a container where a container engine answers at the first command, else on this machine"`
 	Cwd            string        `yaml:"cwd" default:"workspace" check:"text" env:"TERMINAL_CWD" doc:"working directory; a relative one is below the home; a container takes only an absolute one of its own, and else begins in /workspace; ssh likewise, and else begins in the home directory there"`
@@ -50,7 +50,8 @@ type Terminal struct {
 // validateTerminal checks what backend ssh needs.
 func (c *Config) validateTerminal(r *Report) {
 	if c.Terminal.Backend == "ssh" && c.Terminal.SSHHost == "" {
-		r.Errorf("terminal.ssh_host", r.Origin("terminal.backend"), "is missing: terminal.backend is ssh; set it to the host's name, or choose another backend")
+		r.Errorf("terminal.ssh_host", r.Origin("terminal.backend"),
+			"is missing: terminal.backend is ssh; set it to the host's name, or choose another backend")
 	}
 }
 

@@ -15,7 +15,8 @@ func (c *Config) validate(r *Report) {
 		r.Warnf("agent.gateway_timeout_warning", o, "%v is not shorter than agent.gateway_timeout (%v), so the warning never comes", w, t)
 	}
 	if c.HumanDelay.Min > c.HumanDelay.Max {
-		r.Errorf("human_delay.min_ms", r.Origin("human_delay.min_ms"), "%d is more than human_delay.max_ms (%d)", c.HumanDelay.Min, c.HumanDelay.Max)
+		r.Errorf("human_delay.min_ms", r.Origin("human_delay.min_ms"),
+			"%d is more than human_delay.max_ms (%d)", c.HumanDelay.Min, c.HumanDelay.Max)
 	}
 	g := c.Tools.Guardrails
 	for _, p := range []struct {
@@ -31,7 +32,8 @@ func (c *Config) validate(r *Report) {
 	key, keyed := keys[c.Model.Provider]
 	switch {
 	case keyed && !key.IsSet():
-		r.Errorf("model.provider", r.Origin("model.provider"), "%q needs a key; set %s_API_KEY in the environment or in .env", c.Model.Provider, strings.ToUpper(c.Model.Provider))
+		r.Errorf("model.provider", r.Origin("model.provider"),
+			"%q needs a key; set %s_API_KEY in the environment or in .env", c.Model.Provider, strings.ToUpper(c.Model.Provider))
 	case c.Model.Provider == "openai" && !c.Providers.OpenAI.APIKey.IsSet() && c.Providers.OpenAI.BaseURL == "" && c.Model.BaseURL == "":
 		r.Errorf("model.provider", r.Origin("model.provider"), `"openai" needs a key or an address; set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own`)
 	}
@@ -42,7 +44,9 @@ func (c *Config) validateHTTP(r *Report) {
 	if Loopback(c.HTTP.Listen) || !c.Platforms.DoorOpen() || c.HTTP.Password.IsSet() || c.HTTP.Token.IsSet() {
 		return
 	}
-	r.Errorf("http.listen", r.Origin("http.listen"), "%q can be reached from other machines, and there is no password: set HERALD_HTTP_PASSWORD or HERALD_HTTP_TOKEN in the environment or in .env, or listen on 127.0.0.1", c.HTTP.Listen)
+	r.Errorf("http.listen", r.Origin("http.listen"),
+		"%q can be reached from other machines, and there is no password: "+
+			"set HERALD_HTTP_PASSWORD or HERALD_HTTP_TOKEN in the environment or in .env, or listen on 127.0.0.1", c.HTTP.Listen)
 }
 
 // Loopback reports whether a listen address can be reached from this machine only.

@@ -103,7 +103,8 @@ func (l *linkPage) show(w http.ResponseWriter, _ *http.Request) {
 		if Number(l.settings().Account) == number {
 			b.WriteString("<p>Herald uses this account. Write to it in Signal.</p>")
 		} else {
-			b.WriteString("<p>Set <code>SIGNAL_ACCOUNT=" + html.EscapeString(number) + "</code> and <code>SIGNAL_ALLOWED_USERS</code>, and start Herald again.</p>")
+			b.WriteString("<p>Set <code>SIGNAL_ACCOUNT=" + html.EscapeString(number) + "</code> and <code>SIGNAL_ALLOWED_USERS</code>, " +
+				"and start Herald again.</p>")
 		}
 	default:
 		b.WriteString("<p>This makes signal-cli a linked device of a phone's Signal account, and Herald answers as that account. " +
@@ -128,5 +129,6 @@ const linkStyle = "body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margi
 // linkPolicy lets the page have its own style and send its own form, and nothing else.
 var linkPolicy = func() string {
 	sum := sha256.Sum256([]byte(linkStyle))
-	return fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'", base64.StdEncoding.EncodeToString(sum[:]))
+	return fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+		base64.StdEncoding.EncodeToString(sum[:]))
 }()

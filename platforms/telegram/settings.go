@@ -50,7 +50,8 @@ func (s Settings) Check(f platforms.Findings) {
 		return
 	}
 	if !s.WebhookSecret.IsSet() {
-		f.Errorf("webhook_secret", "webhook_url", "webhook_url is set and there is no secret, so anyone could send updates; set TELEGRAM_WEBHOOK_SECRET in the environment or in .env")
+		f.Errorf("webhook_secret", "webhook_url",
+			"webhook_url is set and there is no secret, so anyone could send updates; set TELEGRAM_WEBHOOK_SECRET in the environment or in .env")
 	} else if !goodSecret(s.WebhookSecret.Reveal()) {
 		f.Errorf("webhook_secret", "webhook_secret", "Telegram takes 1 to 256 letters, digits, _ and - here")
 	}

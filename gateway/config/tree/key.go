@@ -17,8 +17,8 @@ type Reload string
 const (
 	ReloadLive    Reload = "live"    // at once
 	ReloadSession Reload = "session" // for sessions that begin afterwards
-	ReloadAdapter Reload = "adapter" // the platform's adapter is started anew
-	ReloadRestart Reload = "restart" // the daemon is started anew
+	ReloadAdapter Reload = "adapter" // the part is started again
+	ReloadRestart Reload = "restart" // the daemon is started again
 )
 
 // key is one node of the tree that the tags describe. Leaves hold a value, the others have children.
@@ -102,7 +102,8 @@ func (s *Spec) addFields(k *key, t reflect.Type, at []int) {
 // addParts adds the blocks that are known at run time only.
 func (s *Spec) addParts(k *key, index []int) {
 	for i, p := range s.Parts {
-		k.fields = append(k.fields, s.newKey(k, &key{index: index, slot: i + 1, typ: p.Type, name: p.Name, doc: p.Doc, label: p.Label, reload: p.Reload}, ""))
+		block := &key{index: index, slot: i + 1, typ: p.Type, name: p.Name, doc: p.Doc, label: p.Label, reload: p.Reload}
+		k.fields = append(k.fields, s.newKey(k, block, ""))
 	}
 }
 

@@ -145,7 +145,8 @@ func (r *Report) checkSecretFile(name string) {
 	if err != nil || info.Mode().Perm()&0o077 == 0 {
 		return
 	}
-	r.Errorf("", Origin{}, "%s: others may read or change it (mode %04o), and it holds secrets; run: chmod 600 %s", name, info.Mode().Perm(), name)
+	r.Errorf("", Origin{},
+		"%s: others may read or change it (mode %04o), and it holds secrets; run: chmod 600 %s", name, info.Mode().Perm(), name)
 }
 
 // environment takes the values of all known variables and warns of those with our prefix that nobody knows.

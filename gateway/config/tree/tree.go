@@ -64,7 +64,8 @@ func (t *Tree) Default(into any) { setDefaults(t.root, valueOf(into)) }
 // valueOf is the struct behind a pointer to Root.
 func valueOf(settings any) reflect.Value { return reflect.ValueOf(settings).Elem() }
 
-// setDefaults fills in the defaults of the tags, and makes the values of parts. A default that does not parse is a bug in the tag.
+// setDefaults fills in the defaults of the tags, and makes the values of parts. A default that does not parse is a bug in
+// the tag.
 func setDefaults(k *key, v reflect.Value) {
 	for _, f := range k.fields {
 		if f.slot > 0 {

@@ -20,8 +20,9 @@ type WatchOptions struct {
 }
 
 // Watch calls read whenever the content of files has changed, and once at the beginning, until ctx ends. It calls it from
-// one goroutine, its caller's. read returns what is to be done with what was read; it is called when the files are the same
-// after the reading as before, so that a change that is taken back at once does not go unnoticed. Files need not exist. Watch returns ctx's error.
+// one goroutine, its caller's. read returns what is to be done with what was read; that is called when the files are the
+// same after the reading as before, so that a change that is undone at once does not go unnoticed. Files need not exist.
+// Watch returns ctx's error.
 func Watch(ctx context.Context, files []string, opts WatchOptions, read func() (use func())) error {
 	if opts.Settle <= 0 {
 		opts.Settle = 200 * time.Millisecond

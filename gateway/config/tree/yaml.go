@@ -336,7 +336,9 @@ func (d *decoder) list(k *key, v reflect.Value, n *yaml.Node, path string) {
 // scalar decodes one value.
 func (d *decoder) scalar(k *key, v reflect.Value, n *yaml.Node, path string) {
 	if v.Type() == secretType && d.file {
-		d.report.Errorf(path, d.at(n.Line), "is a secret and has no place in config.yaml; move it to the .env file as %s=…, and change it if others could read it", k.env[len(k.env)-1])
+		d.report.Errorf(path, d.at(n.Line),
+			"is a secret and has no place in config.yaml; move it to the .env file as %s=…, and change it if others could read it",
+			k.env[len(k.env)-1])
 		return
 	}
 	if n.Kind != yaml.ScalarNode {
