@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/gateway/model/modeltest"
-	"herald/gateway/turn"
+	"herald/gateway/turn/ask"
 	"herald/platforms/platformtest/telegramtest"
 	"herald/sessions"
 )
@@ -394,7 +394,7 @@ func TestApprovals_SecretsStayOut(t *testing.T) {
 	require.NotContains(t, h.log.String(), secret)
 	store := h.store()
 	require.NoError(t, store.View(context.Background(), func(v sessions.View) error {
-		values, err := v.Values(turn.SpaceApproval)
+		values, err := v.Values(ask.SpaceApproval)
 		require.NoError(t, err)
 		require.Len(t, values, 1)
 		require.NotContains(t, string(values[0].Data), secret)

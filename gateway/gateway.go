@@ -26,6 +26,7 @@ import (
 	"herald/gateway/router"
 	"herald/gateway/toolbox"
 	"herald/gateway/turn"
+	"herald/gateway/turn/ask"
 	"herald/gateway/workspace"
 	"herald/locales"
 	"herald/platforms"
@@ -175,15 +176,15 @@ func (g *Gateway) buildAccounts() (err error) {
 }
 
 // buildTools makes the tools with what they work on.
-func (g *Gateway) buildTools(runs *turn.Runs) (err error) {
+func (g *Gateway) buildTools(runs *turn.Runs, asker *ask.Asker) (err error) {
 	g.processes = toolbox.NewProcesses(toolbox.ProcessOptions{Config: g.cfg, Store: g.store, Workspace: g.workspace, Printer: g.texts.printer, Row: g.worker.Notice,
 		Redact: g.opt.Redactor.String, Ended: g.metrics.ProcessEnded, Log: g.log, Now: g.now})
 	commands := toolbox.Terminal(g.cfg(), g.opt.Paths.Home, g.workspace, g.processes, g.now)
-	g.approvals = approval.New(approval.Options{Store: g.store, Settings: g.config, Checker: commands, Decide: g.workspace.Decide, Asker: runs,
+	g.approvals = approval.New(approval.Options{Store: g.store, Settings: g.config, Checker: commands, Decide: g.workspace.Decide, Asker: asker,
 		Judge: func() (model.Model, error) { return g.models.Get("") }, Printer: g.texts.printer, Notice: g.worker.Notice, Outbox: g.worker,
 		Redact: g.opt.Redactor.String, Metrics: g.metrics, Log: g.log, Now: g.now})
 	g.toolbox, err = toolbox.New(toolbox.Options{Config: g.cfg, Paths: g.opt.Paths, Store: g.store, Workspace: g.workspace, Checkpoints: g.checkpoints,
-		Processes: g.processes, Terminal: commands, Todos: g.todos, Approver: g.approvals, Journal: &turn.Journal{Runs: runs}, Asker: runs, Origin: runs.Origin,
+		Processes: g.processes, Terminal: commands, Todos: g.todos, Approver: g.approvals, Journal: turn.NewJournal(runs), Asker: asker, Origin: runs.Origin,
 		Task: g.task, Trusted: g.accounts.IsTrusted, More: []tools.Tool{g.scheduled.desk.Tool()}, Observe: g.metrics.Tool,
 		Redactor: g.opt.Redactor, Log: g.log, Now: g.now})
 	return err
@@ -225,19 +226,21 @@ func (g *Gateway) buildCore() error {
 	g.worker = delivery.New(delivery.Options{Store: g.store, Adapters: g.accounts, Printer: g.texts.printer, Redact: g.opt.Redactor.String,
 		Observer: g.metrics, Log: g.log, Now: g.now,
 		FreshFinal: func() time.Duration { return g.cfg().Streaming.FreshFinal }, Settled: g.scheduled.briefs.Settled})
-	runs := turn.NewRuns(g.store)
+	runs := turn.NewRuns()
+	asker := ask.New(ask.Options{Store: g.store, Turns: runs, Outbox: g.worker, Adapters: g.accounts, Printer: g.texts.printer,
+		Allow:  func(tx sessions.Tx, s sessions.ID, kinds []string) error { return access.Allow(tx, s, kinds, g.now()) },
+		Redact: g.opt.Redactor.String, Log: g.log, Now: g.now})
 	g.toolLog = toolbox.NewCallLog(filepath.Join(g.opt.Paths.Logs, "tool_calls.log"), g.opt.Redactor.String, g.log)
-	if err := g.buildTools(runs); err != nil {
+	if err := g.buildTools(runs, asker); err != nil {
 		return err
 	}
 	g.runner = turn.NewRunner(turn.Services{
-		Runs:  runs,
+		Runs: runs, Asker: asker,
 		Store: g.store, Bus: g.toolbox.Bus(), Catalog: g.toolbox, Outbox: g.worker, Adapters: g.accounts, Texts: g.texts,
 		Model: g.models.Get, Prompt: g.prompt, Display: g.display, Settings: g.settings, Origin: g.origin, Dir: g.dir,
 		Background: g.scheduled.ends, Channel: g.channel, Reminder: g.todos.Reminder, ToolLog: g.toolLog.Write,
 		CacheSize: g.cfg().Agent.CacheSize, CacheIdle: g.cfg().Agent.CacheIdle,
 		Compacted: g.toolbox.Forget,
-		Allow:     func(tx sessions.Tx, s sessions.ID, kinds []string) error { return access.Allow(tx, s, kinds, g.now()) },
 		Redact:    g.opt.Redactor.String, Profile: g.opt.Profile, Metrics: g.metrics, Log: g.log, Now: g.now,
 	})
 	g.commands = command.New(command.Services{
@@ -246,11 +249,11 @@ func (g *Gateway) buildCore() error {
 		May:     func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
 		Named:   func(e platforms.Event) bool { return g.decide(e).Named },
 		SetHome: g.setHome, Forget: g.forget, Processes: g.processes, Checkpoints: g.checkpoints.Store(), Project: g.checkpoints.Project, Recovered: g.checkpoints.Recovered, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.Summarise,
-		Resend: g.worker.Resend, AnswerAsk: g.runner.AnswerClick, AnswerClick: g.accounts.AnswerClick,
+		Resend: g.worker.Resend, AnswerAsk: asker.AnswerClick, AnswerClick: g.accounts.AnswerClick,
 		MayDecide: func(e platforms.Event, requester platforms.UserID) bool {
 			return g.decide(e).MayDecide(g.cfg().Approvals.Scope, requester, e.Sender)
 		},
-		Decide: g.runner.Decide, Wake: g.runner.Wake, Jobs: func(e platforms.Event) command.Jobs { return g.scheduled.desk.OfEvent(e) }, Approvals: g.approvals, Confirm: func() bool { return g.cfg().Approvals.ConfirmSlash },
+		Decide: asker.Decide, Wake: asker.Wake, Jobs: func(e platforms.Event) command.Jobs { return g.scheduled.desk.OfEvent(e) }, Approvals: g.approvals, Confirm: func() bool { return g.cfg().Approvals.ConfirmSlash },
 		BusyMode: func(at platforms.Address) string { return g.shown(at).BusyInputMode },
 		Progress: func(at platforms.Address) string { return g.shown(at).ToolProgress }, Log: g.log,
 	})

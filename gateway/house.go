@@ -9,7 +9,7 @@ import (
 	"herald/gateway/access"
 	"herald/gateway/command"
 	"herald/gateway/delivery"
-	"herald/gateway/turn"
+	"herald/gateway/turn/ask"
 	"herald/locales"
 	"herald/platforms"
 	"herald/sessions"
@@ -47,7 +47,7 @@ func (g *Gateway) sweep(ctx context.Context) {
 
 // passing are the spaces of values that mean nothing any more once they are old: gates that have opened,
 // questions of ended turns, messages that /retry has taken up.
-var passing = []string{delivery.SpaceGate, "prompt", "retry", turn.SpaceApproval, command.SpaceConfirm}
+var passing = []string{delivery.SpaceGate, ask.SpaceQuestion, "retry", ask.SpaceApproval, command.SpaceConfirm}
 
 func (g *Gateway) sweepValues(ctx context.Context) error {
 	limit := g.now().Add(-sqlite.DefaultFinished)

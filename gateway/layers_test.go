@@ -16,7 +16,7 @@ var layers = map[string][]string{
 	"gateway":            {"*"},
 	"gateway/config":     {"gateway/config/tree", "platforms"},
 	"gateway/router":     {"gateway/turn", "sessions", "platforms", "locales"},
-	"gateway/turn":       {"gateway/agent", "gateway/model", "gateway/delivery", "sessions", "platforms", "tools"},
+	"gateway/turn":       {"gateway/agent", "gateway/model", "gateway/delivery", "sessions", "platforms", "tools", "locales"},
 	"gateway/agent":      {"gateway/model", "sessions", "platforms", "tools"},
 	"gateway/model":      {},
 	"gateway/model/pool": {"gateway/agent", "gateway/model", "gateway/config", "sessions"},

@@ -1,12 +1,9 @@
 package gateway
 
 import (
-	"strings"
 	"time"
 
-	"herald/gateway/command"
 	"herald/gateway/model"
-	"herald/gateway/turn"
 	"herald/locales"
 	"herald/platforms"
 	"herald/platforms/format"
@@ -129,52 +126,3 @@ func (t *texts) Looped(at platforms.Address, tool string) string {
 }
 
 func (t *texts) Thought(at platforms.Address) string { return t.say(at, "progress.thinking") }
-
-func (t *texts) AskOther(at platforms.Address) string { return t.say(at, "clarify.choose") }
-
-func (t *texts) AskAnswered(at platforms.Address, question, answer string) string {
-	return question + "\n\n" + t.say(at, "clarify.answered", locales.Str("text", "**"+format.EscapeMarkdown(answer)+"**"))
-}
-
-// Approval implements turn.Texts.
-func (t *texts) Approval(at platforms.Address, a turn.Approval, waiting int, typed bool) (string, map[turn.Choice]string) {
-	p := t.printer(at)
-	lines := []string{"⚠️ **" + p.T("approval.title") + "**", format.Fence("", a.Preview)}
-	for _, kind := range a.Kinds {
-		lines = append(lines, "• "+p.T(command.WhyKey(kind)))
-	}
-	if a.Judged {
-		lines = append(lines, p.T("approval.judged"))
-	}
-	lines = append(lines, p.T("approval.timeout", locales.Dur("time", a.Until.Sub(a.Asked))))
-	if waiting > 1 {
-		lines = append(lines, p.N("approval.waiting", waiting))
-	}
-	labels := map[turn.Choice]string{}
-	var commands []string
-	for _, c := range a.Choices {
-		labels[c] = p.T("approval.choice." + string(c))
-		word := p.Command("approve")
-		switch c {
-		case turn.ChoiceDeny:
-			word = p.Command("deny")
-		case turn.ChoiceSession, turn.ChoiceAlways:
-			word += " " + string(c)
-		}
-		commands = append(commands, format.Code(word))
-	}
-	if typed {
-		lines = append(lines, p.T("approval.how", locales.Str("commands", strings.Join(commands, ", "))))
-	}
-	return strings.Join(lines, "\n"), labels
-}
-
-// ApprovalEnded implements turn.Texts.
-func (t *texts) ApprovalEnded(at platforms.Address, a turn.Approval) string {
-	p := t.printer(at)
-	text := p.T("approval.ended."+string(a.Choice), locales.Str("name", format.EscapeMarkdown(a.By)))
-	if a.Reason != "" {
-		text += "\n" + p.T("approval.reason", locales.Str("reason", format.EscapeMarkdown(a.Reason)))
-	}
-	return format.Fence("", a.Preview) + "\n" + text
-}

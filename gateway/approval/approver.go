@@ -15,7 +15,7 @@ import (
 	"herald/gateway/access"
 	"herald/gateway/config"
 	"herald/gateway/model"
-	"herald/gateway/turn"
+	"herald/gateway/turn/ask"
 	"herald/locales"
 	"herald/platforms"
 	"herald/sessions"
@@ -35,9 +35,9 @@ type Checker interface {
 // Asker puts approvals to the people of a turn.
 type Asker interface {
 	// FindApproval returns what was asked for a call and its text before, also by an earlier process.
-	FindApproval(ctx context.Context, call tools.Call, command string) (a turn.Approval, ok bool, err error)
-	// Approve asks and waits; turn.ErrNobody where there is nobody to ask.
-	Approve(ctx context.Context, call tools.Call, req turn.ApprovalRequest) (turn.Approval, error)
+	FindApproval(ctx context.Context, call tools.Call, command string) (a ask.Approval, ok bool, err error)
+	// Approve asks and waits; ask.ErrNobody where there is nobody to ask.
+	Approve(ctx context.Context, call tools.Call, req ask.Request) (ask.Approval, error)
 }
 
 // Settings are the configuration in force and the way to change it for good.
@@ -254,16 +254,16 @@ func (a *Approver) unattended(w wish, c config.Approvals, open []terminal.Danger
 
 // ask puts the question to the people of the chat and waits.
 func (a *Approver) ask(ctx context.Context, w wish, open []terminal.Danger, judged bool, c config.Approvals) (tools.Decision, error) {
-	choices := []turn.Choice{turn.ChoiceOnce, turn.ChoiceSession, turn.ChoiceAlways, turn.ChoiceDeny}
+	choices := []ask.Choice{ask.ChoiceOnce, ask.ChoiceSession, ask.ChoiceAlways, ask.ChoiceDeny}
 	if judged {
-		choices = []turn.Choice{turn.ChoiceOnce, turn.ChoiceDeny}
+		choices = []ask.Choice{ask.ChoiceOnce, ask.ChoiceDeny}
 	}
 	a.o.Metrics.Approval("asked")
-	got, err := a.o.Asker.Approve(ctx, w.call, turn.ApprovalRequest{Command: w.command, Preview: a.preview(w.command), Kinds: keysOf(open),
+	got, err := a.o.Asker.Approve(ctx, w.call, ask.Request{Command: w.command, Preview: a.preview(w.command), Kinds: keysOf(open),
 		Choices: choices,
 		Judged:  judged, Timeout: c.Timeout})
 	switch {
-	case errors.Is(err, turn.ErrNobody):
+	case errors.Is(err, ask.ErrNobody):
 		return a.unattended(w, c, open), nil
 	case err != nil:
 		return tools.Decision{}, err
@@ -272,12 +272,12 @@ func (a *Approver) ask(ctx context.Context, w wish, open []terminal.Danger, judg
 	a.o.Log.Info().Str("choice", string(got.Choice)).Strs("kinds", got.Kinds).Str("session", string(got.Session)).
 		Msg("an approval was decided")
 	switch {
-	case got.Choice == turn.ChoiceAlways:
+	case got.Choice == ask.ChoiceAlways:
 		a.keep(ctx, got)
 		return mayRun(), nil
 	case got.Choice.Allows():
 		return mayRun(), nil
-	case got.Choice == turn.ChoiceTimeout:
+	case got.Choice == ask.ChoiceTimeout:
 		return mayNotRun("%s, and nobody has approved it within %s", reasons(open), c.Timeout), nil
 	case got.Reason != "":
 		return mayNotRun("the person has refused it and says: %s", got.Reason), nil
@@ -295,7 +295,7 @@ func (a *Approver) preview(command string) string {
 }
 
 // keep makes "always" last. What can't be written down holds for the session alone, and the chat is told so.
-func (a *Approver) keep(ctx context.Context, got turn.Approval) {
+func (a *Approver) keep(ctx context.Context, got ask.Approval) {
 	err := a.Allow(got.Kinds...)
 	if err == nil {
 		return

@@ -14,7 +14,7 @@ import (
 	"herald/gateway/access"
 	"herald/gateway/config"
 	"herald/gateway/model"
-	"herald/gateway/turn"
+	"herald/gateway/turn/ask"
 	"herald/locales"
 	"herald/platforms"
 	"herald/sessions"
@@ -32,9 +32,9 @@ type rig struct {
 	cfg   *config.Config
 	store *sqlite.Store
 
-	asked   []turn.ApprovalRequest // what people were asked
-	known   *turn.Approval         // what was asked before
-	answer  func(turn.ApprovalRequest) (turn.Approval, error)
+	asked   []ask.Request // what people were asked
+	known   *ask.Approval // what was asked before
+	answer  func(ask.Request) (ask.Approval, error)
 	verdict func(model.Request) (string, error)
 	judged  []model.Request
 	editErr error
@@ -51,8 +51,8 @@ func newRig(t *testing.T) *rig {
 	catalogs, err := locales.New(locales.Options{})
 	require.NoError(t, err)
 	r := &rig{t: t, cfg: config.Default(), store: store, counts: map[string]int{},
-		answer: func(req turn.ApprovalRequest) (turn.Approval, error) {
-			return turn.Approval{Choice: turn.ChoiceDeny, Session: "s1", Kinds: req.Kinds}, nil
+		answer: func(req ask.Request) (ask.Approval, error) {
+			return ask.Approval{Choice: ask.ChoiceDeny, Session: "s1", Kinds: req.Kinds}, nil
 		}}
 	r.cfg.Approvals.Mode = "manual"
 	local := terminal.Deps{Protected: []string{"/home/herald"}, Environment: func(tools.Caller) (sandbox.Environment, error) {
@@ -85,14 +85,14 @@ func (r *rig) Edit(text func([]byte) ([]byte, error), adopt func(*config.Config)
 }
 
 // FindApproval and Approve are the people.
-func (r *rig) FindApproval(context.Context, tools.Call, string) (turn.Approval, bool, error) {
+func (r *rig) FindApproval(context.Context, tools.Call, string) (ask.Approval, bool, error) {
 	if r.known == nil {
-		return turn.Approval{}, false, nil
+		return ask.Approval{}, false, nil
 	}
 	return *r.known, true, nil
 }
 
-func (r *rig) Approve(_ context.Context, _ tools.Call, req turn.ApprovalRequest) (turn.Approval, error) {
+func (r *rig) Approve(_ context.Context, _ tools.Call, req ask.Request) (ask.Approval, error) {
 	r.asked = append(r.asked, req)
 	return r.answer(req)
 }
@@ -100,10 +100,10 @@ func (r *rig) Approve(_ context.Context, _ tools.Call, req turn.ApprovalRequest)
 func (r *rig) Take(rows ...*sessions.OutboxRow)      { r.sent = append(r.sent, rows...) }
 func (r *rig) Approval(outcome string)               { r.counts[outcome]++ }
 func (r *rig) ModelUsed(m model.Info, _ model.Usage) { r.counts["model "+m.Provider]++ }
-func (r *rig) says(choice turn.Choice, reason string) {
-	r.answer = func(req turn.ApprovalRequest) (turn.Approval, error) {
+func (r *rig) says(choice ask.Choice, reason string) {
+	r.answer = func(req ask.Request) (ask.Approval, error) {
 		at := platforms.Address{Platform: "web", Account: "a", Chat: "c"}
-		return turn.Approval{Choice: choice, Reason: reason, Session: "s1", Kinds: req.Kinds, Address: at}, nil
+		return ask.Approval{Choice: choice, Reason: reason, Session: "s1", Kinds: req.Kinds, Address: at}, nil
 	}
 }
 
@@ -218,7 +218,7 @@ func TestApprover_Unattended(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			r.answer = func(turn.ApprovalRequest) (turn.Approval, error) { return turn.Approval{}, turn.ErrNobody }
+			r.answer = func(ask.Request) (ask.Approval, error) { return ask.Approval{}, ask.ErrNobody }
 			d := r.run(dangerous, c.caller)
 			require.False(t, d.Allowed)
 			require.Contains(t, d.Reason, c.key)
@@ -231,17 +231,17 @@ func TestApprover_Unattended(t *testing.T) {
 
 // What people answer, and what the model reads of it.
 func TestApprover_Answers(t *testing.T) {
-	for choice, c := range map[turn.Choice]struct {
+	for choice, c := range map[ask.Choice]struct {
 		reason  string
 		allowed bool
 		says    string
 	}{
-		turn.ChoiceOnce:    {"", true, ""},
-		turn.ChoiceSession: {"", true, ""},
-		turn.ChoiceAlways:  {"", true, ""},
-		turn.ChoiceDeny:    {"use a branch", false, "use a branch"},
-		turn.ChoiceTimeout: {"", false, "nobody has approved it within 42s"},
-		turn.ChoiceVoid:    {"", false, "has refused it"},
+		ask.ChoiceOnce:    {"", true, ""},
+		ask.ChoiceSession: {"", true, ""},
+		ask.ChoiceAlways:  {"", true, ""},
+		ask.ChoiceDeny:    {"use a branch", false, "use a branch"},
+		ask.ChoiceTimeout: {"", false, "nobody has approved it within 42s"},
+		ask.ChoiceVoid:    {"", false, "has refused it"},
 	} {
 		r := newRig(t)
 		r.cfg.Approvals.Timeout = 42 * time.Second
@@ -253,7 +253,7 @@ func TestApprover_Answers(t *testing.T) {
 		require.Equal(t, []string{"recursive-delete"}, r.asked[0].Kinds)
 		require.Equal(t, "rm -rf build # [secret]", r.asked[0].Preview)
 		require.Equal(t, 42*time.Second, r.asked[0].Timeout)
-		require.Equal(t, []turn.Choice{turn.ChoiceOnce, turn.ChoiceSession, turn.ChoiceAlways, turn.ChoiceDeny}, r.asked[0].Choices)
+		require.Equal(t, []ask.Choice{ask.ChoiceOnce, ask.ChoiceSession, ask.ChoiceAlways, ask.ChoiceDeny}, r.asked[0].Choices)
 	}
 }
 
@@ -261,7 +261,7 @@ func TestApprover_Answers(t *testing.T) {
 // told so.
 func TestApprover_AlwaysLasts(t *testing.T) {
 	r := newRig(t)
-	r.says(turn.ChoiceAlways, "")
+	r.says(ask.ChoiceAlways, "")
 	require.True(t, r.run(dangerous).Allowed)
 	require.True(t, r.run(dangerous).Allowed)
 	require.Len(t, r.asked, 1)
@@ -272,7 +272,7 @@ func TestApprover_AlwaysLasts(t *testing.T) {
 
 	r = newRig(t)
 	r.editErr = errors.New("read-only file system")
-	r.says(turn.ChoiceAlways, "")
+	r.says(ask.ChoiceAlways, "")
 	require.True(t, r.run(dangerous).Allowed)
 	require.Len(t, r.sent, 1)
 	require.Contains(t, r.sent[0].Message.Text.Body, "⚠️ ")
@@ -322,7 +322,7 @@ func TestApprover_SmartMode(t *testing.T) {
 	}
 	r := newRig(t)
 	r.cfg.Approvals.Mode = "smart"
-	r.known = &turn.Approval{Judged: true}
+	r.known = &ask.Approval{Judged: true}
 	r.run(dangerous)
 	require.Empty(t, r.judged, "what was asked before is not judged again")
 	require.True(t, r.asked[0].Judged)
@@ -353,13 +353,13 @@ func TestApprover_Writes(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, ok)
 	require.Equal(t, []string{"ssh-files"}, r.asked[0].Kinds)
-	r.says(turn.ChoiceOnce, "")
+	r.says(ask.ChoiceOnce, "")
 	ok, err = r.ApproveWrite(t.Context(), call, "/home/x/.herald/config.yaml", "it is Herald's")
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, []string{"herald-files"}, r.asked[1].Kinds)
 	require.Equal(t, "write_file /home/x/.herald/config.yaml", r.asked[1].Preview)
-	r.answer = func(turn.ApprovalRequest) (turn.Approval, error) { return turn.Approval{}, context.Canceled }
+	r.answer = func(ask.Request) (ask.Approval, error) { return ask.Approval{}, context.Canceled }
 	ok, err = r.ApproveWrite(t.Context(), call, "/home/x/.ssh/config", "")
 	require.ErrorIs(t, err, context.Canceled)
 	require.False(t, ok, "an error is a no")

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"herald/gateway/turn"
+	"herald/gateway/turn/ask"
 	"herald/sessions"
 	"herald/tools/terminal"
 )
@@ -49,7 +49,7 @@ func List(ctx context.Context, store sessions.Store) (Reply, error) {
 	r := Reply{Waiting: []Waiting{}, Suggestions: []Suggestion{}}
 	times := map[string]int{}
 	err := store.View(ctx, func(v sessions.View) error {
-		waiting, err := turn.PendingApprovals(v)
+		waiting, err := ask.PendingApprovals(v)
 		if err != nil {
 			return err
 		}

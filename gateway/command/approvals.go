@@ -10,7 +10,7 @@ import (
 
 	"herald/gateway/access"
 	"herald/gateway/router"
-	"herald/gateway/turn"
+	"herald/gateway/turn/ask"
 	"herald/locales"
 	"herald/platforms/format"
 	"herald/sessions"
@@ -27,11 +27,8 @@ func approvalCommands() []Spec {
 	}
 }
 
-// WhyKey is the text that says what a kind of danger does.
-func WhyKey(kind string) string { return "approval.why." + strings.ReplaceAll(kind, "-", "_") }
-
 func runApprove(ctx context.Context, q *Request) error {
-	choice := turn.Choice(cmp.Or(strings.ToLower(strings.TrimSpace(q.Args)), string(turn.ChoiceOnce)))
+	choice := ask.Choice(cmp.Or(strings.ToLower(strings.TrimSpace(q.Args)), string(ask.ChoiceOnce)))
 	if !choice.Allows() {
 		return q.reply(ctx, q.badValue(q.Args))
 	}
@@ -44,24 +41,24 @@ func runDeny(ctx context.Context, q *Request) error {
 	if all {
 		words = words[1:]
 	}
-	return q.decideOldest(ctx, turn.ChoiceDeny, clip(strings.Join(words, " "), 500), all)
+	return q.decideOldest(ctx, ask.ChoiceDeny, clip(strings.Join(words, " "), 500), all)
 }
 
 // lateFor is how long a person who comes late is told what became of what they were asked.
 const lateFor = 24 * time.Hour
 
 // waitingHere returns what waits in this conversation, or in the chat that it is part of, the oldest first.
-func (q *Request) waitingHere(v sessions.View) ([]turn.Approval, error) {
-	all, err := turn.PendingApprovals(v)
+func (q *Request) waitingHere(v sessions.View) ([]ask.Approval, error) {
+	all, err := ask.PendingApprovals(v)
 	if err != nil {
 		return nil, err
 	}
 	at := q.Item.Event.Address
-	here := slices.DeleteFunc(all, func(a turn.Approval) bool {
+	here := slices.DeleteFunc(all, func(a ask.Approval) bool {
 		same := a.Address.AccountOf() == at.AccountOf() && a.Address.Chat == at.Chat && a.Address.Thread == at.Thread
 		return a.Key != q.Control.Key() && !same
 	})
-	slices.SortStableFunc(here, func(a, b turn.Approval) int {
+	slices.SortStableFunc(here, func(a, b ask.Approval) int {
 		return own(b.Key, q.Control.Key()) - own(a.Key, q.Control.Key())
 	})
 	return here, nil
@@ -76,15 +73,15 @@ func own(key, mine sessions.Key) int {
 }
 
 // decideOldest decides the oldest approval that waits here and that the person may decide, or all of them.
-func (q *Request) decideOldest(ctx context.Context, choice turn.Choice, reason string, all bool) error {
+func (q *Request) decideOldest(ctx context.Context, choice ask.Choice, reason string, all bool) error {
 	var rows []*sessions.OutboxRow
-	var decided []turn.Approval
+	var decided []ask.Approval
 	err := q.commit(ctx, func(tx sessions.Tx) (string, error) {
 		here, err := q.waitingHere(tx)
 		if err != nil {
 			return "", err
 		}
-		mine := slices.DeleteFunc(slices.Clone(here), func(a turn.Approval) bool { return !q.MayDecide(q.Item.Event, a.Requester) })
+		mine := slices.DeleteFunc(slices.Clone(here), func(a ask.Approval) bool { return !q.MayDecide(q.Item.Event, a.Requester) })
 		switch {
 		case len(here) == 0:
 			return q.nothingWaits(tx)
@@ -123,13 +120,13 @@ func (q *Request) decideOldest(ctx context.Context, choice turn.Choice, reason s
 }
 
 // undecided is the answer to a person whose decision does not count; "" when err is none of these.
-func (q *Request) undecided(a turn.Approval, err error) string {
+func (q *Request) undecided(a ask.Approval, err error) string {
 	switch {
-	case errors.Is(err, turn.ErrExpired):
+	case errors.Is(err, ask.ErrExpired):
 		return q.t("approval.expired")
-	case errors.Is(err, turn.ErrStale):
+	case errors.Is(err, ask.ErrStale):
 		return q.t("approval.stale")
-	case errors.Is(err, turn.ErrNotOffered):
+	case errors.Is(err, ask.ErrNotOffered):
 		var offered []string
 		for _, c := range a.Choices {
 			offered = append(offered, q.t("approval.choice."+string(c)))
@@ -141,29 +138,29 @@ func (q *Request) undecided(a turn.Approval, err error) string {
 
 // nothingWaits says so, and what became of the last approval if the person may just be late.
 func (q *Request) nothingWaits(v sessions.View) (string, error) {
-	last, ok, err := turn.LastApproval(v, q.Control.Key())
+	last, ok, err := ask.LastApproval(v, q.Control.Key())
 	switch {
 	case err != nil:
 		return "", err
-	case !ok || q.Now().Sub(last.Asked) > lateFor || last.Choice == turn.ChoiceVoid:
+	case !ok || q.Now().Sub(last.Asked) > lateFor || last.Choice == ask.ChoiceVoid:
 		return q.t("approval.none"), nil
-	case last.Choice == turn.ChoiceTimeout:
+	case last.Choice == ask.ChoiceTimeout:
 		return q.t("approval.expired"), nil
 	}
 	return q.t("approval.stale"), nil
 }
 
 // pressApproval decides an approval by its button. Who presses needs what who types would need.
-func (q *Request) pressApproval(ctx context.Context, id string, choice turn.Choice) (string, error) {
+func (q *Request) pressApproval(ctx context.Context, id string, choice ask.Choice) (string, error) {
 	command := "approve"
-	if choice == turn.ChoiceDeny {
+	if choice == ask.ChoiceDeny {
 		command = "deny"
 	}
 	var rows []*sessions.OutboxRow
-	var a turn.Approval
+	var a ask.Approval
 	text, done := "", false
 	err := q.commit(ctx, func(tx sessions.Tx) (_ string, err error) {
-		a, err = turn.GetApproval(tx, id)
+		a, err = ask.GetApproval(tx, id)
 		switch {
 		case errors.Is(err, sessions.ErrNotFound):
 			text = q.t("approval.stale")
@@ -280,7 +277,7 @@ func (q *Request) listed(lines []string, title string, entries []string) []strin
 	for _, e := range entries {
 		line := "• " + format.Code(e)
 		if _, ok := terminal.KindOf(e); ok {
-			line += ": " + q.t(WhyKey(e))
+			line += ": " + q.t(ask.WhyKey(e))
 		}
 		lines = append(lines, line)
 	}

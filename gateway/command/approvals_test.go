@@ -14,7 +14,7 @@ import (
 
 	"herald/gateway/model"
 	rt "herald/gateway/router/routertest"
-	"herald/gateway/turn"
+	turnask "herald/gateway/turn/ask"
 	"herald/sessions"
 	"herald/tools"
 )
@@ -33,8 +33,8 @@ func (g *guarded) tool() tools.Tool {
 		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 			var args struct{ What string }
 			_ = json.Unmarshal(call.Args, &args)
-			a, err := g.rig.Runs.Approve(ctx, call, turn.ApprovalRequest{Command: args.What, Preview: args.What, Kinds: []string{"kind"},
-				Choices: []turn.Choice{turn.ChoiceOnce, turn.ChoiceSession, turn.ChoiceDeny}, Timeout: 5 * time.Minute})
+			a, err := g.rig.Asker.Approve(ctx, call, turnask.Request{Command: args.What, Preview: args.What, Kinds: []string{"kind"},
+				Choices: []turnask.Choice{turnask.ChoiceOnce, turnask.ChoiceSession, turnask.ChoiceDeny}, Timeout: 5 * time.Minute})
 			if err != nil {
 				return tools.Result{}, err
 			}
@@ -87,7 +87,7 @@ func TestApprove_SeveralWait(t *testing.T) {
 		require.Equal(t, "Nothing waits for an approval.", ask(r, "a", "/approve"))
 		r.Say("a", "do 3")
 		require.Len(t, r.Chat.Shown("a"), 4, "three prompts")
-		require.Contains(t, strings.Join(r.Chat.Shown("a"), "\n"), "(3 waiting", "calls run side by side: any of them may be the third")
+		require.Contains(t, strings.Join(r.Chat.Shown("a"), "\n"), "\n3 commands wait for you; this is the newest.", "calls run side by side: any of them may be the third")
 		require.Empty(t, g.done())
 		require.Equal(t, "Allowed, this once. 2 more wait.", ask(r, "a", "/approve"))
 		require.Len(t, g.done(), 1)
@@ -120,7 +120,7 @@ func TestApprove_TimeOutDenies(t *testing.T) {
 		r.Wait(5)
 		require.Equal(t, []string{"w0: timeout "}, g.others())
 		require.Empty(t, g.done())
-		require.Contains(t, r.Chat.Shown("a"), "w0: timeout", "a platform that can't edit is told in a message")
+		require.Contains(t, r.Chat.Shown("a"), "w0\n\n⌛ Nobody answered in time, so it was refused.", "a platform that can't edit is told in a message")
 		require.Equal(t, "The time to answer is over; it was refused.", ask(r, "a", "/approve"))
 	})
 }
@@ -129,29 +129,29 @@ func TestApprove_TimeOutDenies(t *testing.T) {
 func TestApprove_IsDecidedOnce(t *testing.T) {
 	inRoom(t, func(t *testing.T, r *rt.Rig, _ *desk, g *guarded) {
 		r.Say("a", "do 1")
-		var waits []turn.Approval
-		r.View(func(v sessions.View) (err error) { waits, err = turn.PendingApprovals(v); return err })
+		var waits []turnask.Approval
+		r.View(func(v sessions.View) (err error) { waits, err = turnask.PendingApprovals(v); return err })
 		require.Len(t, waits, 1)
 		id := waits[0].ID
-		decide := func(choice turn.Choice) (err error) {
+		decide := func(choice turnask.Choice) (err error) {
 			_ = r.Store.Store.Update(t.Context(), sessions.EdgeCommand, func(tx sessions.Tx) error {
-				_, _, err = r.Runner.Decide(tx, id, choice, "", "")
+				_, _, err = r.Asker.Decide(tx, id, choice, "", "")
 				return err
 			})
 			return err
 		}
-		require.ErrorIs(t, decide(turn.ChoiceAlways), turn.ErrNotOffered)
-		require.ErrorIs(t, decide("void"), turn.ErrNotOffered)
-		require.NoError(t, decide(turn.ChoiceOnce)) // and the process dies before the call hears of it
-		require.ErrorIs(t, decide(turn.ChoiceDeny), turn.ErrStale)
+		require.ErrorIs(t, decide(turnask.ChoiceAlways), turnask.ErrNotOffered)
+		require.ErrorIs(t, decide("void"), turnask.ErrNotOffered)
+		require.NoError(t, decide(turnask.ChoiceOnce)) // and the process dies before the call hears of it
+		require.ErrorIs(t, decide(turnask.ChoiceDeny), turnask.ErrStale)
 		require.Empty(t, g.done())
 		r.Restart()
 		require.Equal(t, []string{"w0"}, g.done())
-		require.ErrorIs(t, decide(turn.ChoiceOnce), turn.ErrStale)
+		require.ErrorIs(t, decide(turnask.ChoiceOnce), turnask.ErrStale)
 		r.Say("a", "do 1")
 		require.Len(t, g.done(), 1, "the same words in another turn are another question")
 		r.Say("a", "/stop")
-		r.View(func(v sessions.View) (err error) { waits, err = turn.PendingApprovals(v); return err })
+		r.View(func(v sessions.View) (err error) { waits, err = turnask.PendingApprovals(v); return err })
 		require.Empty(t, waits)
 		require.Contains(t, r.Chat.Shown("a"), "Stopped.")
 	})
@@ -161,14 +161,14 @@ func TestApprove_IsDecidedOnce(t *testing.T) {
 func TestApprove_IsVoidWithItsTurn(t *testing.T) {
 	inRoom(t, func(t *testing.T, r *rt.Rig, _ *desk, g *guarded) {
 		r.Say("a", "do 1")
-		var waits []turn.Approval
-		r.View(func(v sessions.View) (err error) { waits, err = turn.PendingApprovals(v); return err })
+		var waits []turnask.Approval
+		r.View(func(v sessions.View) (err error) { waits, err = turnask.PendingApprovals(v); return err })
 		r.Say("a", "/new")
 		err := r.Store.Store.Update(t.Context(), sessions.EdgeCommand, func(tx sessions.Tx) error {
-			_, _, err := r.Runner.Decide(tx, waits[0].ID, turn.ChoiceOnce, "", "")
+			_, _, err := r.Asker.Decide(tx, waits[0].ID, turnask.ChoiceOnce, "", "")
 			return err
 		})
-		require.ErrorIs(t, err, turn.ErrStale)
+		require.ErrorIs(t, err, turnask.ErrStale)
 		r.Settle()
 		require.Empty(t, g.done())
 		require.Equal(t, "Nothing waits for an approval.", ask(r, "a", "/approve"))

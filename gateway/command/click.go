@@ -6,7 +6,7 @@ import (
 
 	"herald/gateway/delivery"
 	"herald/gateway/router"
-	"herald/gateway/turn"
+	"herald/gateway/turn/ask"
 	"herald/platforms"
 	"herald/sessions"
 )
@@ -18,18 +18,18 @@ func (r *Registry) Click(ctx context.Context, item sessions.InboxItem, control *
 	click := *item.Event.Click
 	text := ""
 	var err error
-	if id, choice, ok := turn.ParseAsk(click.Data); ok {
+	if id, choice, ok := ask.ParseQuestion(click.Data); ok {
 		err = r.s.AnswerAsk(ctx, item, id, choice, userOf(item))
 		text = req.t("click.taken")
-		if errors.Is(err, turn.ErrStale) {
+		if errors.Is(err, ask.ErrStale) {
 			text, err = req.t("clarify.expired"), req.end(ctx, "a stale button")
-		} else if errors.Is(err, turn.ErrNotAsked) {
+		} else if errors.Is(err, ask.ErrNotAsked) {
 			text, err = req.t("access.click_denied"), req.end(ctx, "a button of somebody else's")
 		}
 	} else if id, ok := delivery.ParseResend(click.Data); ok {
 		text = req.t("click.taken")
 		err = req.resend(ctx, id)
-	} else if id, choice, ok := turn.ParseApproval(click.Data); ok {
+	} else if id, choice, ok := ask.ParseApproval(click.Data); ok {
 		text, err = req.pressApproval(ctx, id, choice)
 	} else if id, answer, ok := parseConfirm(click.Data); ok {
 		text, err = req.pressConfirm(ctx, id, answer)

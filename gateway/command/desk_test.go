@@ -93,8 +93,8 @@ func (d *desk) made(_ *testing.T, r *rt.Rig, change func(*command.Services)) rou
 			d.focus = focus
 			return agent.Summarise(ctx, r.Model, rows, focus)
 		},
-		MayDecide: func(platforms.Event, platforms.UserID) bool { return !d.bystander }, Decide: r.Runner.Decide, Wake: r.Runner.Wake,
-		Resend: r.Worker.Resend, AnswerAsk: r.Runner.AnswerClick,
+		MayDecide: func(platforms.Event, platforms.UserID) bool { return !d.bystander }, Decide: r.Asker.Decide, Wake: r.Asker.Wake,
+		Resend: r.Worker.Resend, AnswerAsk: r.Asker.AnswerClick,
 		AnswerClick: func(_ platforms.Address, _ platforms.Click, text string) { d.clicks = append(d.clicks, text) },
 		BusyMode:    func(platforms.Address) string { return "queue" }, Progress: func(platforms.Address) string { return "all" }, Log: zerolog.Nop(),
 	}

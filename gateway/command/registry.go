@@ -13,7 +13,7 @@ import (
 	"herald/gateway/access"
 	"herald/gateway/model"
 	"herald/gateway/router"
-	"herald/gateway/turn"
+	"herald/gateway/turn/ask"
 	"herald/locales"
 	"herald/platforms"
 	"herald/platforms/format"
@@ -57,9 +57,9 @@ type Services struct {
 	AnswerAsk func(ctx context.Context, item sessions.InboxItem, id string, choice int, user platforms.UserID) error
 	// MayDecide reports whether the sender of an event may decide what waits for requester's sake (access.Decision.MayDecide).
 	MayDecide func(e platforms.Event, requester platforms.UserID) bool
-	// Decide writes a decision about an approval down, and Wake lets its call go on after the commit (turn.Runner).
-	Decide func(tx sessions.Tx, id string, choice turn.Choice, reason, by string) (turn.Approval, []*sessions.OutboxRow, error)
-	Wake   func(a turn.Approval)
+	// Decide writes a decision about an approval down, and Wake lets its call go on after the commit (ask.Asker).
+	Decide func(tx sessions.Tx, id string, choice ask.Choice, reason, by string) (ask.Approval, []*sessions.OutboxRow, error)
+	Wake   func(a ask.Approval)
 	// Approvals are the rules that hold; nil: there are none.
 	Approvals Approvals
 	// Jobs are the scheduled jobs as the sender of an event may see and change them; nil: there are none.

@@ -16,7 +16,7 @@ import (
 	"herald/gateway/approval"
 	"herald/gateway/config"
 	"herald/gateway/model"
-	"herald/gateway/turn"
+	"herald/gateway/turn/ask"
 	"herald/gateway/workspace"
 	"herald/locales"
 	"herald/platforms"
@@ -46,14 +46,14 @@ type rig struct {
 // nobody is who is asked: nobody is there.
 type nobody struct{}
 
-func (nobody) FindApproval(context.Context, tools.Call, string) (a turn.Approval, ok bool, err error) {
+func (nobody) FindApproval(context.Context, tools.Call, string) (a ask.Approval, ok bool, err error) {
 	return a, false, nil
 }
-func (nobody) Approve(context.Context, tools.Call, turn.ApprovalRequest) (turn.Approval, error) {
-	return turn.Approval{}, turn.ErrNobody
+func (nobody) Approve(context.Context, tools.Call, ask.Request) (ask.Approval, error) {
+	return ask.Approval{}, ask.ErrNobody
 }
 func (nobody) Ask(context.Context, tools.Call, string, []string) (string, error) {
-	return "", turn.ErrNobody
+	return "", ask.ErrNobody
 }
 
 // Current and Edit are the configuration, which no tool changes.

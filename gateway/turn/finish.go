@@ -99,10 +99,10 @@ func (run *Run) close(tx sessions.Tx, state sessions.TurnState, reason string, u
 	if err := tx.SetInbox(sessions.InboxDone, run.turn.ID, string(state), claimed...); err != nil {
 		return nil, err
 	}
-	if err := run.dropQuestions(tx); err != nil {
+	if err := run.asks.DropQuestions(tx); err != nil {
 		return nil, err
 	}
-	edits, err := run.voidApprovals(tx)
+	edits, err := run.asks.VoidApprovals(tx)
 	if err != nil {
 		return nil, err
 	}

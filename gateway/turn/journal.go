@@ -199,11 +199,14 @@ func (run *Run) Used(u model.Usage, window int) {
 
 // Journal writes tool calls down for the turns they belong to. It is the bus's journal: calls outside a
 // turn (commands, the control socket) are not journalled.
-type Journal struct{ Runs *Runs }
+type Journal struct{ runs *Runs }
+
+// NewJournal returns the journal of the turns that run.
+func NewJournal(runs *Runs) *Journal { return &Journal{runs: runs} }
 
 // Started commits that a call is about to run.
 func (j *Journal) Started(ctx context.Context, call tools.Call, spec tools.Spec) error {
-	run, ok := j.Runs.Get(sessions.TurnID(call.Caller.Turn))
+	run, ok := j.runs.Get(sessions.TurnID(call.Caller.Turn))
 	if call.Caller.Turn == 0 {
 		return nil
 	}
@@ -236,7 +239,7 @@ func (j *Journal) Finished(ctx context.Context, call tools.Call, result tools.Re
 	if call.Caller.Turn == 0 {
 		return nil
 	}
-	run, ok := j.Runs.Get(sessions.TurnID(call.Caller.Turn))
+	run, ok := j.runs.Get(sessions.TurnID(call.Caller.Turn))
 	if !ok {
 		return errAbandoned
 	}

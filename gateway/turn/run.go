@@ -12,6 +12,7 @@ import (
 	"herald/gateway/agent"
 	"herald/gateway/delivery"
 	"herald/gateway/model"
+	"herald/gateway/turn/ask"
 	"herald/platforms"
 	"herald/sessions"
 	"herald/tools"
@@ -44,7 +45,7 @@ var (
 	errStopped = errors.New("stopped by a person")
 	errIdle    = errors.New("no sign of life from the turn")
 	// errAbandoned ends every write of a turn that is not running any more.
-	errAbandoned = errors.New("the turn has ended already")
+	errAbandoned = ask.ErrEnded
 )
 
 // note is a message that waits to be absorbed by the running turn.
@@ -84,6 +85,7 @@ type Run struct {
 	state  sessions.TurnState // of the end; read after done
 	rest   []sessions.InboxItem
 
+	asks    *ask.Pending
 	history *cached
 	claimed []sessions.InboxID // what the turn answers; touched by the run's goroutine only
 	// over is true when the turn has ended on disk. It is changed inside transactions, which run one at a
@@ -102,14 +104,8 @@ type Run struct {
 	closed     bool          // no more notes are taken
 	results    map[string]sessions.Message
 	begun      map[string]bool // calls of this process that have begun; true: one that must not run twice
-	ask        *question
-	asked      bool
-	typing     func()                   // stops the typing sign; nil while there is none
-	opened     map[string]bool          // questions that this process has opened
-	answers    map[string]string        // answers that this process has committed, by question
-	approvals  map[string]chan struct{} // approvals that calls wait for, by id
-	approved   bool                     // one was asked for
-	persons    int                      // calls that wait for a person
+	typing     func()          // stops the typing sign; nil while there is none
+	persons    int             // calls that wait for a person
 	stream     stream
 	bubble     bubble
 	rested     []*delivery.Live // bubbles that are complete
@@ -329,16 +325,17 @@ func (run *Run) park(tx sessions.Tx, attempts int, items []sessions.InboxItem, o
 	if err := tx.SetInbox(sessions.InboxDone, t.ID, "parked", idsOf(items)...); err != nil {
 		return nil, nil, err
 	}
-	if edits, err = run.voidApprovals(tx); err != nil {
+	if edits, err = run.asks.VoidApprovals(tx); err != nil {
 		return nil, nil, err
 	}
 	return notices, edits, tx.SetTurn(t.ID, sessions.TurnParked, crashedTooOften, s.Now())
 }
 
 func (r *Runner) newRun(at platforms.Address, waiting func() int) *Run {
-	run := &Run{r: r, done: make(chan struct{}), results: map[string]sessions.Message{}, begun: map[string]bool{}, opened: map[string]bool{},
-		answers: map[string]string{}, waiting: waiting, phase: PhasePreparing, alive: r.s.Now(), set: r.s.Settings(at)}
+	run := &Run{r: r, done: make(chan struct{}), results: map[string]sessions.Message{}, begun: map[string]bool{},
+		waiting: waiting, phase: PhasePreparing, alive: r.s.Now(), set: r.s.Settings(at)}
 	run.ctx, run.cancel = context.WithCancelCause(context.Background())
+	run.asks = r.s.Asker.Begin(asking{run})
 	return run
 }
 
@@ -478,9 +475,12 @@ func (run *Run) Offer(item sessions.InboxItem, mode Mode) Taken {
 		run.mu.Unlock()
 		return NotTaken
 	}
-	if q := run.ask; q != nil && m.Text != "" {
+	if take, asked := run.asks.Listens(); asked && m.Text != "" {
 		run.mu.Unlock()
-		return run.answerByText(q, item)
+		if take(item) {
+			return TakenAnswer
+		}
+		return NotTaken
 	}
 	defer run.mu.Unlock()
 	switch {

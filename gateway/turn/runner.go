@@ -11,6 +11,7 @@ import (
 	"herald/gateway/agent"
 	"herald/gateway/delivery"
 	"herald/gateway/model"
+	"herald/gateway/turn/ask"
 	"herald/platforms"
 	"herald/sessions"
 	"herald/tools"
@@ -70,12 +71,6 @@ type Texts interface {
 	Looped(at platforms.Address, tool string) string
 	// Thought is the title above shown reasoning.
 	Thought(at platforms.Address) string
-	AskOther(at platforms.Address) string
-	AskAnswered(at platforms.Address, question, answer string) string
-	// Approval is the prompt of an approval as Markdown, with the labels of its buttons; waiting is how many of the
-	// conversation wait with it, and typed says that the platform has no buttons. ApprovalEnded is what it becomes.
-	Approval(at platforms.Address, a Approval, waiting int, typed bool) (text string, labels map[Choice]string)
-	ApprovalEnded(at platforms.Address, a Approval) string
 }
 
 // Display is how chatty a chat is (spec 1.10, 1.11).
@@ -140,8 +135,9 @@ type Channel struct {
 
 // Services is what a Runner works with.
 type Services struct {
-	// Runs is where the turns are found while they run.
+	// Runs is where the turns are found while they run; Asker is made with it.
 	Runs     *Runs
+	Asker    *ask.Asker
 	Store    sessions.Store
 	Bus      Bus
 	Catalog  Catalog
@@ -172,8 +168,6 @@ type Services struct {
 	Dir func(s sessions.Session) string
 	// Compacted is told that the older rows of a session are no longer before the model; nil tells nobody.
 	Compacted func(s sessions.ID)
-	// Allow keeps, inside the transaction of a decision, that kinds of danger need no approval any more in a session.
-	Allow func(tx sessions.Tx, s sessions.ID, kinds []string) error
 	// Redact removes secrets from text for people.
 	Redact  func(string) string
 	Profile string

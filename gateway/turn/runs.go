@@ -3,6 +3,7 @@ package turn
 import (
 	"sync"
 
+	"herald/gateway/turn/ask"
 	"herald/sessions"
 	"herald/tools"
 )
@@ -10,16 +11,12 @@ import (
 // Runs are the turns that run now, by their ids. They are made before the tools and the Runner: the bus's journal,
 // questions and approvals find their turn here. Safe for concurrent use.
 type Runs struct {
-	store sessions.Store
-
 	mu   sync.Mutex
 	byID map[sessions.TurnID]*Run
 }
 
-// NewRuns returns an empty set of running turns. store is where approvals are kept.
-func NewRuns(store sessions.Store) *Runs {
-	return &Runs{store: store, byID: map[sessions.TurnID]*Run{}}
-}
+// NewRuns returns an empty set of running turns.
+func NewRuns() *Runs { return &Runs{byID: map[sessions.TurnID]*Run{}} }
 
 // Get returns the turn of that id while it runs.
 func (rs *Runs) Get(id sessions.TurnID) (*Run, bool) {
@@ -27,6 +24,15 @@ func (rs *Runs) Get(id sessions.TurnID) (*Run, bool) {
 	defer rs.mu.Unlock()
 	run, ok := rs.byID[id]
 	return run, ok
+}
+
+// Asking implements ask.Turns.
+func (rs *Runs) Asking(id sessions.TurnID) (*ask.Pending, bool) {
+	run, ok := rs.Get(id)
+	if !ok {
+		return nil, false
+	}
+	return run.asks, true
 }
 
 // Origin returns where the session of a running turn comes from.

@@ -11,7 +11,6 @@ import (
 	"herald/gateway/delivery"
 	"herald/gateway/model"
 	"herald/gateway/router"
-	"herald/gateway/turn"
 	"herald/locales"
 	"herald/platforms"
 	"herald/sessions"
@@ -385,15 +384,3 @@ func (Words) Compacted(platforms.Address, int, int) string            { return "
 func (Words) Remembered(_ platforms.Address, text string) string      { return "remembered " + text }
 func (Words) Looped(_ platforms.Address, tool string) string          { return "looped " + tool }
 func (Words) Thought(platforms.Address) string                        { return "thought" }
-func (Words) AskOther(platforms.Address) string                       { return "or write" }
-func (Words) Approval(_ platforms.Address, a turn.Approval, waiting int, typed bool) (string, map[turn.Choice]string) {
-	labels := map[turn.Choice]string{}
-	for _, c := range a.Choices {
-		labels[c] = string(c)
-	}
-	return fmt.Sprintf("approve %s (%d waiting, typed %v)", a.Preview, waiting, typed), labels
-}
-func (Words) ApprovalEnded(_ platforms.Address, a turn.Approval) string {
-	return a.Preview + ": " + string(a.Choice)
-}
-func (Words) AskAnswered(_ platforms.Address, q, a string) string { return q + ": " + a }

@@ -18,6 +18,7 @@ import (
 	"herald/gateway/model"
 	"herald/gateway/router"
 	"herald/gateway/turn"
+	"herald/gateway/turn/ask"
 	"herald/platforms"
 	"herald/sessions"
 	"herald/sessions/sqlite"
@@ -46,6 +47,7 @@ type Rig struct {
 	Bus    *tools.Bus
 	Worker *delivery.Worker
 	Runs   *turn.Runs
+	Asker  *ask.Asker
 	Runner *turn.Runner
 	Router *router.Router
 	Counts *Counts
@@ -82,21 +84,23 @@ func (r *Rig) Open() {
 	for _, tool := range r.opt.Tools {
 		require.NoError(r.T, registry.Register(tool))
 	}
-	r.Runs = turn.NewRuns(r.Store)
-	r.Bus = tools.NewBus(tools.Options{Registry: registry, Journal: &turn.Journal{Runs: r.Runs}})
+	redact := func(s string) string { return s }
+	r.Runs = turn.NewRuns()
+	r.Asker = ask.New(ask.Options{Store: r.Store, Turns: r.Runs, Outbox: r.Worker, Adapters: r.Chat, Printer: English, Redact: redact, Log: zerolog.Nop()})
+	r.Bus = tools.NewBus(tools.Options{Registry: registry, Journal: turn.NewJournal(r.Runs)})
 	settings := turn.Settings{Limits: agent.DefaultLimits(), MaxAttempts: 3}
 	settings.Limits.EmptyTries = 1
 	if r.opt.Set != nil {
 		r.opt.Set(&settings)
 	}
 	r.Runner = turn.NewRunner(turn.Services{
-		Runs:  r.Runs,
+		Runs: r.Runs, Asker: r.Asker,
 		Store: r.Store, Bus: r.Bus, Catalog: catalog{registry}, Outbox: r.Worker, Adapters: r.Chat, Texts: Words{},
 		Model:    func(string) (model.Model, error) { return r.Model, r.NoModel },
 		Prompt:   func(context.Context, sessions.Session, []string, model.Info) string { return "You are a test." },
 		Display:  func(platforms.Address, sessions.Options) turn.Display { return turn.Display{} },
 		Settings: func(platforms.Address) turn.Settings { return settings },
-		Origin:   origin, Dir: func(sessions.Session) string { return "/" }, Redact: func(s string) string { return s }, Log: zerolog.Nop(),
+		Origin:   origin, Dir: func(sessions.Session) string { return "/" }, Redact: redact, Log: zerolog.Nop(),
 	})
 	r.Commands = none{}
 	if r.opt.Commands != nil {

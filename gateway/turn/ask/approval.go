@@ -1,4 +1,4 @@
-package turn
+package ask
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"herald/locales"
 	"herald/platforms"
 	"herald/platforms/format"
 	"herald/sessions"
@@ -41,18 +42,8 @@ func (c Choice) Allows() bool {
 	return c == ChoiceOnce || c == ChoiceSession || c == ChoiceAlways
 }
 
-// The errors of deciding an approval.
-var (
-	// ErrExpired: nobody had answered in time.
-	ErrExpired = errors.New("the time to answer is over")
-	// ErrNotOffered: the choice was not among those that the prompt offers.
-	ErrNotOffered = errors.New("this choice is not offered")
-	// ErrNobody: the call belongs to no chat in which anybody could be asked.
-	ErrNobody = errors.New("nobody can be asked outside a chat")
-)
-
-// ApprovalRequest asks a person whether a call may run.
-type ApprovalRequest struct {
+// Request asks a person whether a call may run.
+type Request struct {
 	// Command is the whole text that would run. It is kept as a hash alone.
 	Command string
 	// Preview is what people are shown of it, without secrets; Kinds are the dangers that a lasting answer covers.
@@ -93,15 +84,15 @@ func approvalID(call tools.Call, command string) string {
 }
 
 // FindApproval returns what was asked for a call and its text before, by this process or an earlier one.
-func (rs *Runs) FindApproval(ctx context.Context, call tools.Call, command string) (a Approval, ok bool, err error) {
-	err = rs.store.View(ctx, func(v sessions.View) error {
-		a, err = readApproval(v, approvalID(call, command))
+func (a *Asker) FindApproval(ctx context.Context, call tools.Call, command string) (found Approval, ok bool, err error) {
+	err = a.o.Store.View(ctx, func(v sessions.View) error {
+		found, err = readApproval(v, approvalID(call, command))
 		return err
 	})
 	if errors.Is(err, sessions.ErrNotFound) {
 		return Approval{}, false, nil
 	}
-	return a, err == nil, err
+	return found, err == nil, err
 }
 
 func readApproval(v sessions.View, id string) (Approval, error) {
@@ -126,78 +117,71 @@ func writeApproval(tx sessions.Tx, a Approval, now time.Time) error {
 // Approve asks the people of a turn whether a call may run and waits for the decision, which Choice holds then. The
 // prompt is shown once: a turn that goes on after a restart takes up what was asked, and what was decided. An error is
 // ErrNobody, ctx's cause, or the store's; then nothing was decided.
-func (rs *Runs) Approve(ctx context.Context, call tools.Call, req ApprovalRequest) (Approval, error) {
-	run, ok := rs.Get(sessions.TurnID(call.Caller.Turn))
+func (a *Asker) Approve(ctx context.Context, call tools.Call, req Request) (Approval, error) {
+	p, ok := a.o.Turns.Asking(sessions.TurnID(call.Caller.Turn))
 	if !ok || call.Caller.Turn == 0 {
 		return Approval{}, ErrNobody
 	}
 	id := approvalID(call, req.Command)
-	woken := run.expect(id)
-	defer run.forget(id)
-	a, err := run.openApproval(id, call, req)
-	if err != nil || a.Choice != "" {
-		return a, err
+	woken := p.expect(id)
+	defer p.forget(id)
+	got, err := p.openApproval(id, call, req)
+	if err != nil || got.Choice != "" {
+		return got, err
 	}
-	defer run.waitForPerson(ctx, "approval")()
-	timer := time.NewTimer(max(0, a.Until.Sub(run.r.s.Now())))
+	defer p.turn.WaitForPerson(ctx, "approval")()
+	timer := time.NewTimer(max(0, got.Until.Sub(a.o.Now())))
 	defer timer.Stop()
 	for {
 		select {
 		case <-woken:
 		case <-timer.C:
-			if err := run.expire(id, ChoiceTimeout); err != nil {
-				return a, err
+			if err := p.expire(id, ChoiceTimeout); err != nil {
+				return got, err
 			}
 		case <-ctx.Done():
-			if !run.r.closed.Load() { // the call alone has ended, and a press must not promise that it runs
-				if err := run.expire(id, ChoiceVoid); err != nil && !errors.Is(err, errAbandoned) {
-					run.r.s.Log.Warn().Err(err).Msg("an approval that nobody waits for any more can't be closed")
+			if !p.turn.Closing() { // the call alone has ended, and a press must not promise that it runs
+				if err := p.expire(id, ChoiceVoid); err != nil && !errors.Is(err, ErrEnded) {
+					a.o.Log.Warn().Err(err).Msg("an approval that nobody waits for any more can't be closed")
 				}
 			}
-			return a, context.Cause(ctx)
+			return got, context.Cause(ctx)
 		}
-		if a, ok, err = rs.FindApproval(ctx, call, req.Command); err != nil || !ok {
-			return a, cmpErr(err, sessions.ErrNotFound)
+		if got, ok, err = a.FindApproval(ctx, call, req.Command); err != nil {
+			return got, err
 		}
-		if a.Choice != "" {
-			return a, nil
+		if !ok {
+			return got, sessions.ErrNotFound
+		}
+		if got.Choice != "" {
+			return got, nil
 		}
 	}
 }
 
-func cmpErr(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
-}
-
-// expect makes the channel that tells of a decision.
-func (run *Run) expect(id string) <-chan struct{} {
-	run.mu.Lock()
-	defer run.mu.Unlock()
+// expect makes the channel that wakes a call when its approval is decided.
+func (p *Pending) expect(id string) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	woken := make(chan struct{}, 1)
-	if run.approvals == nil {
-		run.approvals = map[string]chan struct{}{}
-	}
-	run.approvals[id] = woken
-	run.approved = true
+	p.calls[id] = woken
+	p.approved = true
 	return woken
 }
 
-func (run *Run) forget(id string) {
-	run.mu.Lock()
-	defer run.mu.Unlock()
-	delete(run.approvals, id)
+func (p *Pending) forget(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.calls, id)
 }
 
 // openApproval finds what was asked for the call, or asks, in one transaction.
-func (run *Run) openApproval(id string, call tools.Call, req ApprovalRequest) (Approval, error) {
-	now := run.r.s.Now()
-	a := Approval{ID: id, Turn: run.turn.ID, Session: run.session.ID, Key: run.turn.Key, Address: run.address(), Requester: platforms.UserID(call.Caller.User),
+func (p *Pending) openApproval(id string, call tools.Call, req Request) (Approval, error) {
+	now, row := p.a.o.Now(), p.turn.Row()
+	a := Approval{ID: id, Turn: row.ID, Session: p.turn.Session(), Key: row.Key, Address: row.Address, Requester: platforms.UserID(call.Caller.User),
 		Tool: call.Name, Preview: req.Preview, Kinds: req.Kinds, Choices: req.Choices, Judged: req.Judged, Asked: now, Until: now.Add(req.Timeout)}
 	var put []*sessions.OutboxRow
-	err := run.update(sessions.EdgeQueue, func(tx sessions.Tx) error {
+	err := p.turn.Update(sessions.EdgeQueue, func(tx sessions.Tx) error {
 		old, err := readApproval(tx, id)
 		if err == nil {
 			a = old
@@ -211,7 +195,7 @@ func (run *Run) openApproval(id string, call tools.Call, req ApprovalRequest) (A
 			return err
 		}
 		waiting = slices.DeleteFunc(waiting, func(o Approval) bool { return o.Key != a.Key })
-		put = run.approvalRows(a, len(waiting)+1)
+		put = p.approvalRows(row, a, len(waiting)+1)
 		if err := tx.PutOutbox(put...); err != nil {
 			return err
 		}
@@ -221,39 +205,55 @@ func (run *Run) openApproval(id string, call tools.Call, req ApprovalRequest) (A
 	if err != nil {
 		return a, fmt.Errorf("ask for an approval: %w", err)
 	}
-	run.r.s.Outbox.Take(put...)
+	p.a.o.Outbox.Take(put...)
 	return a, nil
 }
 
-// approvalRows renders a prompt; the last message has the buttons.
-func (run *Run) approvalRows(a Approval, waiting int) []*sessions.OutboxRow {
-	s := run.r.s
-	adapter, ok := s.Adapters.Adapter(a.Address.AccountOf())
-	traits := platforms.Traits{Text: platforms.TextTraits{Dialect: platforms.Plain}}
-	if ok {
-		traits = adapter.Traits()
+// approvalRows renders the prompt of an approval; waiting is how many of the conversation wait with it. Where the
+// platform has no buttons, the prompt says what to type.
+func (p *Pending) approvalRows(row sessions.Turn, a Approval, waiting int) []*sessions.OutboxRow {
+	say := p.a.o.Printer(a.Address)
+	lines := []string{"⚠️ **" + say.T("approval.title") + "**", format.Fence("", a.Preview)}
+	for _, kind := range a.Kinds {
+		lines = append(lines, "• "+say.T(WhyKey(kind)))
 	}
-	text, labels := s.Texts.Approval(a.Address, a, waiting, !traits.Buttons)
-	var out []*sessions.OutboxRow
-	for _, chunk := range format.Render(s.Redact(text), traits.Text) {
-		out = append(out, &sessions.OutboxRow{Kind: sessions.OutPrompt, Turn: a.Turn, Session: a.Session, Message: platforms.Outgoing{Address: a.Address, Text: chunk}})
+	if a.Judged {
+		lines = append(lines, say.T("approval.judged"))
 	}
-	if !traits.Buttons || len(out) == 0 {
-		return out
+	lines = append(lines, say.T("approval.timeout", locales.Dur("time", a.Until.Sub(a.Asked))))
+	if waiting > 1 {
+		lines = append(lines, say.N("approval.waiting", waiting))
 	}
-	var row []platforms.Button
+	var commands []string
+	var buttons []platforms.Button
 	for _, c := range a.Choices {
-		b := platforms.Button{Label: labels[c], Data: approvalPrefix + a.ID + ":" + string(c)}
+		b := platforms.Button{Label: say.T("approval.choice." + string(c)), Data: approvalPrefix + a.ID + ":" + string(c)}
+		word := say.Command("approve")
 		switch c {
 		case ChoiceOnce:
 			b.Style = "primary"
 		case ChoiceDeny:
-			b.Style = "danger"
+			b.Style, word = "danger", say.Command("deny")
+		case ChoiceSession, ChoiceAlways:
+			word += " " + string(c)
 		}
-		row = append(row, b)
+		buttons, commands = append(buttons, b), append(commands, format.Code(word))
 	}
-	out[len(out)-1].Message.Buttons = [][]platforms.Button{row}
-	return out
+	if p.a.traits(a.Address).Buttons {
+		return p.a.prompt(row, a.Session, strings.Join(lines, "\n"), [][]platforms.Button{buttons})
+	}
+	lines = append(lines, say.T("approval.how", locales.Str("commands", strings.Join(commands, ", "))))
+	return p.a.prompt(row, a.Session, strings.Join(lines, "\n"), nil)
+}
+
+// decidedText is what the prompt of an approval becomes.
+func (a *Asker) decidedText(d Approval) string {
+	say := a.o.Printer(d.Address)
+	text := say.T("approval.ended."+string(d.Choice), locales.Str("name", format.EscapeMarkdown(d.By)))
+	if d.Reason != "" {
+		text += "\n" + say.T("approval.reason", locales.Str("reason", format.EscapeMarkdown(d.Reason)))
+	}
+	return format.Fence("", d.Preview) + "\n" + text
 }
 
 // ParseApproval returns the approval and choice that button data names.
@@ -309,117 +309,117 @@ func GetApproval(v sessions.View, id string) (Approval, error) { return readAppr
 // Decide writes a person's decision down, once: ErrStale when it was decided before or its turn is over, ErrExpired
 // when nobody had answered in time, ErrNotOffered for a choice that the prompt does not have. Whether the person may
 // decide is the caller's business. After the commit, queue the rows and call Wake.
-func (r *Runner) Decide(tx sessions.Tx, id string, choice Choice, reason, by string) (Approval, []*sessions.OutboxRow, error) {
-	a, err := readApproval(tx, id)
+func (a *Asker) Decide(tx sessions.Tx, id string, choice Choice, reason, by string) (Approval, []*sessions.OutboxRow, error) {
+	d, err := readApproval(tx, id)
 	if errors.Is(err, sessions.ErrNotFound) {
-		return a, nil, ErrStale
+		return d, nil, ErrStale
 	}
 	if err != nil {
-		return a, nil, err
+		return d, nil, err
 	}
-	t, err := tx.Turn(a.Turn)
+	t, err := tx.Turn(d.Turn)
 	switch {
-	case a.Choice == ChoiceTimeout:
-		return a, nil, ErrExpired
-	case a.Choice != "", errors.Is(err, sessions.ErrNotFound), err == nil && t.State != sessions.TurnRunning:
-		return a, nil, ErrStale
+	case d.Choice == ChoiceTimeout:
+		return d, nil, ErrExpired
+	case d.Choice != "", errors.Is(err, sessions.ErrNotFound), err == nil && t.State != sessions.TurnRunning:
+		return d, nil, ErrStale
 	case err != nil:
-		return a, nil, err
-	case !r.s.Now().Before(a.Until):
-		return a, nil, ErrExpired
-	case !slices.Contains(a.Choices, choice):
-		return a, nil, ErrNotOffered
+		return d, nil, err
+	case !a.o.Now().Before(d.Until):
+		return d, nil, ErrExpired
+	case !slices.Contains(d.Choices, choice):
+		return d, nil, ErrNotOffered
 	}
-	a.Choice, a.Reason, a.By = choice, reason, by
-	if choice == ChoiceSession && r.s.Allow != nil {
-		if err := r.s.Allow(tx, a.Session, a.Kinds); err != nil {
-			return a, nil, err
+	d.Choice, d.Reason, d.By = choice, reason, by
+	if choice == ChoiceSession && a.o.Allow != nil {
+		if err := a.o.Allow(tx, d.Session, d.Kinds); err != nil {
+			return d, nil, err
 		}
 	}
-	rows, err := r.settle(tx, a)
-	return a, rows, err
+	rows, err := a.settle(tx, d)
+	return d, rows, err
 }
 
 // settle keeps a decided approval and changes its prompt to what was decided.
-func (r *Runner) settle(tx sessions.Tx, a Approval) ([]*sessions.OutboxRow, error) {
-	if err := writeApproval(tx, a, r.s.Now()); err != nil {
+func (a *Asker) settle(tx sessions.Tx, d Approval) ([]*sessions.OutboxRow, error) {
+	if err := writeApproval(tx, d, a.o.Now()); err != nil {
 		return nil, err
 	}
-	prompt, err := tx.OutboxRow(a.Prompt)
+	prompt, err := tx.OutboxRow(d.Prompt)
 	if err != nil || prompt.Sent == "" {
-		return nil, nil // it is not there any more, or not yet: a press on it is told what became of it
+		return nil, nil // it is not there any more, or not yet: a press on it is answered with what was decided
 	}
-	traits := platforms.Traits{Text: platforms.TextTraits{Dialect: platforms.Plain}}
-	if adapter, ok := r.s.Adapters.Adapter(a.Address.AccountOf()); ok {
-		traits = adapter.Traits()
-	}
-	chunks := format.Render(r.s.Redact(r.s.Texts.ApprovalEnded(a.Address, a)), traits.Text)
+	traits := a.traits(d.Address)
+	chunks := format.Render(a.o.Redact(a.decidedText(d)), traits.Text)
 	if len(chunks) == 0 {
 		return nil, nil
 	}
-	row := &sessions.OutboxRow{Kind: sessions.OutNotice, Turn: a.Turn, Session: a.Session,
+	row := &sessions.OutboxRow{Kind: sessions.OutNotice, Turn: d.Turn, Session: d.Session,
 		Message: platforms.Outgoing{Address: prompt.Message.Address, Text: chunks[len(chunks)-1]}}
 	switch {
 	case traits.Edit:
 		row.Message.Edit = prompt.Sent
-	case a.Choice != ChoiceTimeout:
+	case d.Choice != ChoiceTimeout:
 		return nil, nil // who decided knows it
 	}
 	return []*sessions.OutboxRow{row}, tx.PutOutbox(row)
 }
 
-// Wake lets the call go on whose approval was decided.
-func (r *Runner) Wake(a Approval) {
-	run, ok := r.Running(a.Turn)
+// Wake lets the call go on whose approval was decided. When its turn does not run, it goes on later and finds the
+// decision.
+func (a *Asker) Wake(d Approval) {
+	p, ok := a.o.Turns.Asking(d.Turn)
 	if !ok {
-		return // it goes on later and finds the decision
+		return
 	}
-	run.mu.Lock()
-	defer run.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	select {
-	case run.approvals[a.ID] <- struct{}{}:
+	case p.calls[d.ID] <- struct{}{}:
 	default:
 	}
 }
 
 // expire closes an approval that nobody has decided, and shows why.
-func (run *Run) expire(id string, why Choice) error {
+func (p *Pending) expire(id string, why Choice) error {
 	var rows []*sessions.OutboxRow
-	err := run.update(sessions.EdgeQueue, func(tx sessions.Tx) error {
-		a, err := readApproval(tx, id)
-		if err != nil || a.Choice != "" {
+	err := p.turn.Update(sessions.EdgeQueue, func(tx sessions.Tx) error {
+		d, err := readApproval(tx, id)
+		if err != nil || d.Choice != "" {
 			return err
 		}
-		a.Choice = why
-		rows, err = run.r.settle(tx, a)
+		d.Choice = why
+		rows, err = p.a.settle(tx, d)
 		return err
 	})
 	if err == nil {
-		run.r.s.Outbox.Take(rows...)
+		p.a.o.Outbox.Take(rows...)
 	}
 	return err
 }
 
-// voidApprovals closes what still waits when the turn ends.
-func (run *Run) voidApprovals(tx sessions.Tx) ([]*sessions.OutboxRow, error) {
-	run.mu.Lock()
-	asked := run.approved || run.resumed
-	run.mu.Unlock()
-	if !asked {
+// VoidApprovals closes what still waits for a decision, in the transaction of the turn's end, and returns the rows to
+// queue after it.
+func (p *Pending) VoidApprovals(tx sessions.Tx) ([]*sessions.OutboxRow, error) {
+	p.mu.Lock()
+	asked := p.approved
+	p.mu.Unlock()
+	if !asked && !p.turn.Resumed() {
 		return nil, nil
 	}
 	values, err := tx.Values(SpaceApproval)
 	if err != nil {
 		return nil, err
 	}
+	turn := p.turn.Row().ID
 	var out []*sessions.OutboxRow
 	for _, v := range values {
-		var a Approval
-		if json.Unmarshal(v.Data, &a) != nil || a.Turn != run.turn.ID || a.Choice != "" {
+		var d Approval
+		if json.Unmarshal(v.Data, &d) != nil || d.Turn != turn || d.Choice != "" {
 			continue
 		}
-		a.ID, a.Choice = v.Name, ChoiceVoid
-		rows, err := run.r.settle(tx, a)
+		d.ID, d.Choice = v.Name, ChoiceVoid
+		rows, err := p.a.settle(tx, d)
 		if err != nil {
 			return nil, err
 		}
