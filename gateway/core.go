@@ -14,6 +14,7 @@ import (
 	"herald/gateway/model"
 	"herald/gateway/router"
 	"herald/gateway/turn"
+	"herald/gateway/turn/show"
 	"herald/locales"
 	"herald/platforms"
 	"herald/platforms/format"
@@ -145,12 +146,12 @@ func (g *Gateway) shown(at platforms.Address) config.DisplaySettings {
 }
 
 // display is what a turn shows.
-func (g *Gateway) display(at platforms.Address, o sessions.Options) turn.Display {
+func (g *Gateway) display(at platforms.Address, o sessions.Options) show.Display {
 	if jobs.IsRun(at) {
-		return turn.Display{Live: "off", Progress: "off", ReplyTo: "off"}
+		return show.Display{Live: "off", Progress: "off", ReplyTo: "off"}
 	}
 	cfg, d, p := g.cfg(), g.shown(at), g.platform(at.Platform)
-	out := turn.Display{
+	out := show.Display{
 		Streaming: d.Streaming, EditInterval: cfg.Streaming.EditInterval, EditThreshold: cfg.Streaming.Buffer, Cursor: cfg.Streaming.Cursor,
 		Typing: p.Typing, Reactions: cfg.Platforms.Reacts(at.Platform), Live: d.LiveStatus, LiveText: p.TypingStatus, Progress: d.ToolProgress, PreviewLength: d.PreviewLength, Cleanup: d.Cleanup, Interim: d.Interim,
 		ReplyTo: p.ReplyTo, Reasoning: d.ShowReasoning, ReasoningForm: d.ReasoningStyle, Separate: d.ToolGrouping == "separate",
@@ -208,7 +209,7 @@ func (g *Gateway) chatSettings() turn.Settings {
 		Limits: limits, IdleLimit: cfg.Agent.Timeout, IdleWarning: cfg.Agent.TimeoutWarning, StallNotice: cfg.Agent.StallTimeout,
 		Reasoning: cfg.Model.Reasoning, MaxAttempts: cfg.Agent.MaxCrashes, MaxInboundLen: int(cfg.Gateway.MaxMessage), History: cfg.Gateway.HistoryLimit,
 		MaxMedia: int64(cfg.Gateway.MaxInboundMedia), MediaDir: filepath.Join(g.opt.Paths.Media, "in"),
-		Media: turn.MediaPolicy{
+		Media: show.MediaPolicy{
 			Roots: []string{g.opt.Paths.Media}, AllowDirs: cfg.Gateway.MediaAllowDirs, Strict: cfg.Gateway.StrictMedia,
 			Recent: recent, Denied: g.workspace.Settings().Protected, Resolve: g.courier.Resolve,
 		},

@@ -236,7 +236,7 @@ func (g *Gateway) buildCore() error {
 	}
 	g.runner = turn.NewRunner(turn.Services{
 		Runs: runs, Asker: asker,
-		Store: g.store, Bus: g.toolbox.Bus(), Catalog: g.toolbox, Outbox: g.worker, Adapters: g.accounts, Texts: g.texts,
+		Store: g.store, Bus: g.toolbox.Bus(), Catalog: g.toolbox, Outbox: g.worker, Adapters: g.accounts, Printer: g.texts.printer,
 		Model: g.models.Get, Prompt: g.prompt, Display: g.display, Settings: g.settings, Origin: g.origin, Dir: g.dir,
 		Background: g.scheduled.ends, Channel: g.channel, Reminder: g.todos.Reminder, ToolLog: g.toolLog.Write,
 		CacheSize: g.cfg().Agent.CacheSize, CacheIdle: g.cfg().Agent.CacheIdle,

@@ -20,7 +20,7 @@ import (
 	"herald/gateway/jobs/page"
 	"herald/gateway/jobs/provision"
 	"herald/gateway/jobs/view"
-	"herald/gateway/turn"
+	"herald/gateway/turn/show"
 	"herald/gateway/workspace"
 	"herald/platforms"
 	"herald/platforms/fetch"
@@ -61,7 +61,7 @@ func (g *Gateway) openJobs() {
 		Render: func(at platforms.Address, markdown string) []platforms.Text {
 			return format.Render(markdown, g.accounts.Traits(at).Text)
 		},
-		Attach: g.attach, Strip: turn.StripMedia, Redact: g.opt.Redactor.String, Log: g.log, Now: g.now,
+		Attach: g.attach, Strip: show.StripMedia, Redact: g.opt.Redactor.String, Log: g.log, Now: g.now,
 	})
 	s.ends = jobs.NewEnds(jobs.EndOptions{Store: g.store, Briefs: s.briefs, Account: account, Profile: g.opt.Profile,
 		KeyOptions: g.keyOptions, Config: g.jobsConfig,
@@ -112,7 +112,7 @@ func (g *Gateway) attach(ctx context.Context, of sessions.Key, text string, at p
 	rest string, files []platforms.Attachment, refused map[string]string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	rest, files, list := g.chatSettings().Media.Attach(ctx, of, turn.Clean(text), at.Platform, g.accounts.Traits(at), g.now())
+	rest, files, list := g.chatSettings().Media.Attach(ctx, of, show.Clean(text), at.Platform, g.accounts.Traits(at), g.now())
 	for _, r := range list {
 		if refused == nil {
 			refused = map[string]string{}

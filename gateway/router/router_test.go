@@ -341,7 +341,7 @@ func TestRouter_RecoverParksWhatCrashesTooOften(t *testing.T) {
 		for range 3 {
 			r.Restart()
 		}
-		require.Equal(t, []string{rt.Queued(), "parked after 3"}, r.Chat.Shown("a"))
+		require.Equal(t, []string{rt.Queued(), "⚠️ Herald crashed 3 times while it worked on your message, so I set it aside. /retry tries again, /new begins a new session."}, r.Chat.Shown("a"))
 		require.Equal(t, "parked", r.Inbox(1).Reason)
 		r.Model.Release()
 		r.Settle()

@@ -32,7 +32,7 @@ func (a asking) WaitForPerson(ctx context.Context, doing string) (end func()) {
 	run.persons++
 	run.phase, run.doing = PhaseAsking, doing
 	run.mu.Unlock()
-	run.stopTyping()
+	run.view.StopTyping()
 	return func() {
 		run.mu.Lock()
 		run.persons--
@@ -43,7 +43,7 @@ func (a asking) WaitForPerson(ctx context.Context, doing string) (end func()) {
 		run.alive = run.r.s.Now()
 		run.mu.Unlock()
 		if last && ctx.Err() == nil {
-			run.startTyping()
+			run.view.StartTyping(run.ctx)
 		}
 	}
 }

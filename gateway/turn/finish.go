@@ -9,6 +9,8 @@ import (
 
 	"herald/gateway/agent"
 	"herald/gateway/model"
+	"herald/gateway/turn/show"
+	"herald/locales"
 	"herald/platforms"
 	"herald/platforms/format"
 	"herald/sessions"
@@ -16,21 +18,20 @@ import (
 
 // finish commits the answer: transcript row, outbox rows, the turn's end and its inbox rows, together.
 func (run *Run) finish(outcome agent.Outcome) {
-	s := run.r.s
 	row := run.assistantRow(outcome.Response)
-	run.endStream()
-	run.endBubble()
+	run.view.EndStream()
+	run.view.EndBubble()
 	rows := []*sessions.Message{row}
 	var out []*sessions.OutboxRow
 	over := run.handOver(End{State: sessions.TurnDone, Text: row.Content, Exhausted: outcome.Exhausted || outcome.Looped != ""})
 	if over == nil {
 		var undelivered *sessions.Message
-		out, undelivered = run.finalRows(mediaWait, run.shown(outcome, row))
+		out, undelivered = run.finalRows(mediaWait, run.answer(outcome, row))
 		if undelivered != nil {
 			rows = append(rows, undelivered)
 		}
 		if len(out) == 0 {
-			out = append(out, run.row(sessions.OutFinal, s.Texts.Silent(run.address())))
+			out = append(out, run.row(sessions.OutFinal, run.say().T("turn.silent")))
 		}
 	}
 	err := run.conclude(sessions.TurnDone, "", rows, out, over)
@@ -48,7 +49,7 @@ func (run *Run) finish(outcome agent.Outcome) {
 	run.r.cache.put(&cached{id: run.session.ID, rows: kept, total: run.session.Messages,
 		lastPrompt: outcome.LastPrompt, lastRows: outcome.LastRows})
 	if run.display.Cleanup {
-		run.cleanBubbles()
+		run.view.Clean(run.ctx)
 	}
 }
 
@@ -117,8 +118,8 @@ func (run *Run) close(tx sessions.Tx, state sessions.TurnState, reason string, u
 // fail ends the turn after an error, visibly. Closing and stopping are not failures.
 func (run *Run) fail(err error) {
 	s := run.r.s
-	run.endStream()
-	run.endBubble()
+	run.view.EndStream()
+	run.view.EndBubble()
 	switch {
 	case errors.Is(err, errClosing), run.r.closed.Load():
 		run.state = sessions.TurnRunning // the next process goes on
@@ -127,16 +128,15 @@ func (run *Run) fail(err error) {
 		run.state = sessions.TurnStopped // Stop has written everything down
 		return
 	}
-	at := run.address()
 	text, reason := "", err.Error()
 	var me *model.Error
 	switch {
 	case errors.Is(err, errIdle):
-		text = s.Texts.TimedOut(at, run.set.IdleLimit)
+		text = "⚠️ " + run.say().T("turn.timeout", locales.Dur("time", run.set.IdleLimit))
 	case errors.As(err, &me):
-		text = s.Texts.Failed(at, me.Kind, me.RetryAfter)
+		text = failed(run.say(), me.Kind, me.RetryAfter)
 	default:
-		text = s.Texts.Failed(at, "", 0)
+		text = failed(run.say(), "", 0)
 	}
 	s.Log.Error().Int64("turn", int64(run.turn.ID)).Str("session", string(run.session.ID)).Err(err).Msg("a turn failed")
 	out := []*sessions.OutboxRow{run.row(sessions.OutFinal, text)}
@@ -190,8 +190,9 @@ func (run *Run) Stop(tx sessions.Tx, state sessions.TurnState, reason string) (r
 			run.Revive()
 		}
 	}()
+	partial := run.view.Partial()
+	run.view.Close()
 	run.mu.Lock()
-	partial := run.stream.shown()
 	used := run.used
 	run.closed = true
 	notes := run.notes
@@ -210,7 +211,7 @@ func (run *Run) Stop(tx sessions.Tx, state sessions.TurnState, reason string) (r
 			return nil, false, err
 		}
 		var undelivered *sessions.Message
-		rows, undelivered = run.finalRows(mediaWaitInside, partial+"\n\n"+run.r.s.Texts.Stopped(run.address()))
+		rows, undelivered = run.finalRows(mediaWaitInside, partial+"\n\n_"+run.say().T("turn.stopped")+"_")
 		if err := appendOne(tx, undelivered); err != nil {
 			return nil, false, err
 		}
@@ -232,13 +233,14 @@ func (run *Run) Revive() {
 	run.mu.Lock()
 	defer run.mu.Unlock()
 	run.closed = false
+	run.view.Open()
 	run.notes, run.held = append(run.held, run.notes...), nil
 }
 
 // Abandon cancels what still runs of a turn that Stop has ended. It never waits.
 func (run *Run) Abandon() {
-	run.endStream()
-	run.endBubble()
+	run.view.EndStream()
+	run.view.EndBubble()
 	run.cancel(errStopped)
 	run.r.cache.drop(run.session.ID)
 	run.r.ended(run, sessions.TurnStopped)
@@ -263,10 +265,10 @@ func (run *Run) finalRows(wait time.Duration, text string) (out []*sessions.Outb
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run.ctx), wait)
 	defer cancel()
-	text, files, refused := run.set.Media.Attach(ctx, run.session.Key, Clean(text), at.Platform, traits, s.Now())
+	text, files, refused := run.set.Media.Attach(ctx, run.session.Key, show.Clean(text), at.Platform, traits, s.Now())
 	for i, chunk := range format.Render(s.Redact(text), traits.Text) {
 		row := &sessions.OutboxRow{Kind: sessions.OutFinal, Turn: run.turn.ID, Session: run.session.ID,
-			Message: platforms.Outgoing{Address: at, Text: chunk, ReplyTo: run.replyTo(i)}}
+			Message: platforms.Outgoing{Address: at, Text: chunk, ReplyTo: run.view.ReplyTo(i)}}
 		out = append(out, row)
 	}
 	run.spread(out)
@@ -275,11 +277,11 @@ func (run *Run) finalRows(wait time.Duration, text string) (out []*sessions.Outb
 			Message: platforms.Outgoing{Address: at, Attachments: []platforms.Attachment{a}}})
 	}
 	for _, r := range refused {
-		out = append(out, run.row(sessions.OutNotice, s.Texts.MediaRefused(at, r.Name, r.Reason)))
+		out = append(out, run.row(sessions.OutNotice, fileNotice(run.say(), "attachment.upload_failed", r.Name, r.Reason)))
 	}
 	if len(refused) > 0 {
 		undelivered = &sessions.Message{Session: run.session.ID, Turn: run.turn.ID, Role: sessions.User, Kind: sessions.KindDelivery,
-			Content: s.Redact(Undelivered(refused)), Active: true, At: s.Now()}
+			Content: s.Redact(show.Undelivered(refused)), Active: true, At: s.Now()}
 	}
 	return out, undelivered
 }
@@ -310,22 +312,4 @@ func (run *Run) address() platforms.Address {
 	run.mu.Lock()
 	defer run.mu.Unlock()
 	return run.turn.Address
-}
-
-// cleanBubbles deletes the progress messages of the turn.
-func (run *Run) cleanBubbles() {
-	run.mu.Lock()
-	rested := run.rested
-	run.rested = nil
-	run.mu.Unlock()
-	if len(rested) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(run.ctx), 10*time.Second)
-	defer cancel()
-	for _, live := range rested {
-		if err := live.Delete(ctx); err != nil {
-			run.r.s.Log.Debug().Err(err).Msg("a progress bubble could not be removed")
-		}
-	}
 }

@@ -4,14 +4,39 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"herald/gateway/agent"
 	"herald/gateway/model"
+	"herald/gateway/turn/show"
+	"herald/locales"
 	"herald/platforms"
 	"herald/sessions"
 	"herald/tools"
 )
+
+// Delta implements agent.Turn.
+func (run *Run) Delta(d model.Delta) {
+	run.mu.Lock()
+	run.alive = run.r.s.Now()
+	run.mu.Unlock()
+	run.view.Delta(d)
+}
+
+// Restart implements agent.Turn.
+func (run *Run) Restart() { run.view.Restart() }
+
+// observe notes a sign of life from a tool, and shows it.
+func (run *Run) observe(e tools.Event) {
+	run.mu.Lock()
+	run.alive = e.At
+	if e.Phase == tools.PhaseStarted && !e.Spec.Hidden && !run.closed {
+		run.doing = e.Call.Name
+	}
+	run.mu.Unlock()
+	run.view.Observe(e)
+}
 
 // Generating implements agent.Turn.
 func (run *Run) Generating(cancel context.CancelCauseFunc) {
@@ -28,12 +53,12 @@ func (run *Run) Generating(cancel context.CancelCauseFunc) {
 // before them goes out, completing the preview if one is visible.
 func (run *Run) Answer(ctx context.Context, r model.Response) (sessions.Message, error) {
 	row := run.assistantRow(r)
-	visible := run.endStream()
+	visible := run.view.EndStream()
 	var out []*sessions.OutboxRow
 	var undelivered *sessions.Message
 	if text := strings.TrimSpace(row.Content); text != "" && (run.display.Interim || visible) {
 		out, undelivered = run.finalRows(mediaWait, text)
-		run.endBubble() // the next calls are shown below these words
+		run.view.EndBubble() // the next calls are shown below these words
 	}
 	err := run.update(sessions.EdgeTurnAnswer, func(tx sessions.Tx) error {
 		if len(out) > 0 {
@@ -55,7 +80,7 @@ func (run *Run) Answer(ctx context.Context, r model.Response) (sessions.Message,
 }
 
 func (run *Run) assistantRow(r model.Response) *sessions.Message {
-	text, thought := StripThinking(r.Text)
+	text, thought := show.StripThinking(r.Text)
 	row := &sessions.Message{Session: run.session.ID, Turn: run.turn.ID, Role: sessions.Assistant, Content: text,
 		Reasoning: strings.TrimSpace(r.Reasoning + thought), Replay: r.Replay, At: run.r.s.Now(), Tokens: r.Usage.Output, Active: true}
 	for _, c := range r.ToolCalls {
@@ -84,15 +109,13 @@ func (run *Run) Absorb(ctx context.Context) ([]sessions.Message, error) {
 	run.mu.Lock()
 	notes := run.notes
 	run.notes, run.noticed = nil, nil
-	partial := ""
-	for _, n := range notes {
-		if n.mode == Interrupt {
-			partial = run.stream.shown()
-		}
-	}
 	run.mu.Unlock()
 	if len(notes) == 0 {
 		return nil, nil
+	}
+	partial := ""
+	if slices.ContainsFunc(notes, func(n note) bool { return n.mode == Interrupt }) {
+		partial = run.view.Partial()
 	}
 	var rows []*sessions.Message
 	var out []*sessions.OutboxRow
@@ -136,10 +159,11 @@ func (run *Run) Absorb(ctx context.Context) ([]sessions.Message, error) {
 	}
 	run.claimed = append(run.claimed, idsOf(items)...)
 	run.r.s.Outbox.Take(out...)
-	run.endStream()
+	run.view.EndStream()
 	run.mu.Lock()
 	run.turn.Address, run.turn.ReplyTo = newest.Address, messageID(newest)
 	run.mu.Unlock()
+	run.view.Route(newest.Address, messageID(newest))
 	result := make([]sessions.Message, len(rows))
 	for i, row := range rows {
 		result[i] = *row
@@ -176,7 +200,7 @@ func (run *Run) Compact(ctx context.Context, upTo sessions.RowID, keep []session
 	}
 	run.r.s.Log.Info().Str("session", string(run.session.ID)).Int("rows", len(rows)).Msg("the conversation was compacted")
 	if run.set.CompactNotices {
-		run.notice(run.r.s.Texts.Compacted(run.address(), before, agent.Estimate(rows)))
+		run.notice("🗜 " + run.say().T("turn.compacted", locales.Int("before", before), locales.Int("after", agent.Estimate(rows))))
 	}
 	return rows, nil
 }

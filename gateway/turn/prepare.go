@@ -102,7 +102,7 @@ func (run *Run) prepare(items []sessions.InboxItem, rows []*sessions.Message) er
 						return context.Cause(run.ctx)
 					}
 					run.r.s.Log.Warn().Int64("turn", int64(run.turn.ID)).Str("kind", string(a.Kind)).Err(err).Msg("an attachment could not be fetched")
-					lost = append(lost, run.row(sessions.OutNotice, run.r.s.Texts.AttachmentLost(run.turn.Address, a.Name, err.Error())))
+					lost = append(lost, run.row(sessions.OutNotice, fileNotice(run.say(), "attachment.download_failed", a.Name, err.Error())))
 					row.Content += fmt.Sprintf("\n[The user sent %s %q, but it could not be fetched: %v]", a.Kind, a.Name, err)
 				}
 			}

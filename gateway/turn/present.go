@@ -1,65 +1,20 @@
 package turn
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"herald/gateway/agent"
+	"herald/gateway/model"
+	"herald/gateway/turn/show"
+	"herald/locales"
 	"herald/platforms/format"
 	"herald/sessions"
-	"herald/tools"
 	"herald/tools/memory"
 )
-
-// maxThought bounds shown reasoning, in bytes: its end, where the conclusion is, is left out last.
-const maxThought = 3000
-
-// shown is what people see of an answer: the answer, or a word about its absence, with what the chat wants around it.
-func (run *Run) shown(outcome agent.Outcome, row *sessions.Message) string {
-	s, at := run.r.s, run.address()
-	text := row.Content
-	ended := outcome.Exhausted || outcome.Looped != ""
-	if isSilenceToken(text) || (!run.set.ShowNarration && IsSilent(text)) {
-		text = ""
-		if !ended {
-			text = s.Texts.Silent(at)
-		}
-	}
-	if run.display.Reasoning {
-		text = paragraphs(thought(s.Texts.Thought(at), row.Reasoning, run.display.ReasoningForm), text)
-	}
-	if outcome.Exhausted {
-		text = paragraphs(text, s.Texts.Exhausted(at, outcome.Steps))
-	}
-	if outcome.Looped != "" {
-		text = paragraphs(text, s.Texts.Looped(at, outcome.Looped))
-	}
-	return paragraphs(paragraphs(text, run.remembered()), run.footer())
-}
-
-func paragraphs(a, b string) string { return strings.TrimSpace(a + "\n\n" + b) }
-
-// thought renders reasoning as Markdown, below a title. Files that it names are not sent.
-func thought(title, text, form string) string {
-	text, _ = takeMedia(strings.TrimSpace(text))
-	if text == "" {
-		return ""
-	}
-	if len(text) > maxThought {
-		text = "…" + strings.ToValidUTF8(text[len(text)-maxThought:], "")
-	}
-	if form == "blockquote" {
-		return "> 💭 **" + title + "**\n> \n> " + strings.ReplaceAll(text, "\n", "\n> ")
-	}
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return "💭 **" + title + "**\n" + fence + "\n" + text + "\n" + fence
-}
 
 // footer is the line below an answer, empty when it is off.
 func (run *Run) footer() string {
@@ -88,10 +43,58 @@ func (run *Run) footer() string {
 	return "_" + format.EscapeMarkdown(strings.Join(parts, " · ")) + "_"
 }
 
+// answer is what people see of an outcome.
+func (run *Run) answer(outcome agent.Outcome, row *sessions.Message) string {
+	return run.view.Answer(show.Answer{Text: row.Content, Reasoning: row.Reasoning, Exhausted: outcome.Exhausted, Steps: outcome.Steps,
+		Looped: outcome.Looped, Narrated: run.set.ShowNarration, Footer: run.footer()})
+}
+
+// say speaks the language of the chat that the turn answers.
+func (run *Run) say() *locales.Printer { return run.r.s.Printer(run.address()) }
+
+// failed names for people what went wrong: the kind of a model error, or "" for an error of our own.
+func failed(p *locales.Printer, kind model.Kind, retryAfter time.Duration) string {
+	text := ""
+	switch kind {
+	case model.Auth:
+		text = p.T("error.auth")
+	case model.Policy:
+		text = p.T("error.policy")
+	case model.RateLimit:
+		if text = p.T("error.rate_limit"); retryAfter > 0 {
+			text = p.T("error.rate_limit_wait", locales.Dur("time", retryAfter))
+		}
+	case model.Down, model.Overloaded:
+		text = p.T("error.down")
+	case model.ContextLength:
+		text = p.T("error.context_length")
+	case model.Invalid:
+		text = p.T("error.garbage")
+	case model.NotFound:
+		text = p.T("error.not_found")
+	default:
+		text = p.T("error.generic")
+	}
+	return "⚠️ " + text
+}
+
+// fileNotice says with the text of a key that a file did not get through.
+func fileNotice(p *locales.Printer, key, name, reason string) string {
+	return "⚠️ " + p.T(key, locales.Str("name", format.EscapeMarkdown(name)), locales.Str("reason", format.EscapeMarkdown(reason)))
+}
+
+// working says that long work goes on: with the tool that runs, or "".
+func working(p *locales.Printer, since time.Duration, tool string, step int) string {
+	if tool == "" {
+		return "⏳ " + p.T("turn.working", locales.Dur("time", since))
+	}
+	return "⏳ " + p.T("turn.working_detail", locales.Dur("time", since), locales.Int("step", step), locales.Str("tool", format.Code(tool)))
+}
+
 // Compacting implements agent.Notifier.
 func (run *Run) Compacting() {
 	if run.set.CompactNotices {
-		run.notice(run.r.s.Texts.Compacting(run.address()))
+		run.notice("🗜 " + run.say().T("turn.compacting"))
 	}
 }
 
@@ -176,27 +179,4 @@ func (run *Run) spread(rows []*sessions.OutboxRow) {
 			row.NotBefore = at
 		}
 	}
-}
-
-// remember notes what the memory tool has kept, for a line below the answer. run.mu is held.
-func (run *Run) remember(e tools.Event) {
-	if e.Result.IsError || argument(e.Call.Args, "action") == memory.Remove || strings.HasPrefix(e.Result.Summary, "nothing changed") {
-		return
-	}
-	text := cmp.Or(argument(e.Call.Args, "content"), e.Result.Summary)
-	if text = strings.Join(strings.Fields(text), " "); text != "" {
-		run.kept = append(run.kept, shorten(text, 200))
-	}
-}
-
-// remembered says what the turn has kept, a line for each.
-func (run *Run) remembered() string {
-	run.mu.Lock()
-	kept := run.kept
-	run.mu.Unlock()
-	lines := make([]string, len(kept))
-	for i, text := range kept {
-		lines[i] = run.r.s.Texts.Remembered(run.address(), format.EscapeMarkdown(text))
-	}
-	return strings.Join(lines, "  \n")
 }

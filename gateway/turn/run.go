@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"herald/gateway/agent"
-	"herald/gateway/delivery"
 	"herald/gateway/model"
 	"herald/gateway/turn/ask"
+	"herald/gateway/turn/show"
 	"herald/platforms"
 	"herald/sessions"
 	"herald/tools"
@@ -21,7 +21,7 @@ import (
 // Mode is what a message that arrives while a turn runs does to it.
 type Mode string
 
-// The modes (spec 1.8).
+// The modes.
 const (
 	Interrupt Mode = "interrupt"
 	Steer     Mode = "steer"
@@ -73,7 +73,8 @@ type Run struct {
 	session sessions.Session
 	options sessions.Options
 	model   model.Model
-	display Display
+	display show.Display
+	view    *show.View // set when the turn starts
 	set     Settings
 	origin  sessions.Origin
 	resumed bool
@@ -95,8 +96,6 @@ type Run struct {
 	mu         sync.Mutex
 	phase      Phase
 	doing      string // the tool that runs
-	told       told   // the same for the sign of life
-	marks      *marks // emoji on the message that is answered; nil: none are put
 	cancelCall context.CancelCauseFunc
 	notes      []note
 	noticed    chan struct{} // closed while there are notes; nil while nobody has asked
@@ -104,12 +103,7 @@ type Run struct {
 	closed     bool          // no more notes are taken
 	results    map[string]sessions.Message
 	begun      map[string]bool // calls of this process that have begun; true: one that must not run twice
-	typing     func()          // stops the typing sign; nil while there is none
 	persons    int             // calls that wait for a person
-	stream     stream
-	bubble     bubble
-	rested     []*delivery.Live // bubbles that are complete
-	kept       []string         // what the memory tool has kept
 	channel    Channel
 	alive      time.Time // the last sign of life
 	warned     bool
@@ -186,7 +180,6 @@ func (b *Beginning) Begin(tx sessions.Tx, items []sessions.InboxItem) error {
 // Start runs the turn after the commit of Begin. done is that of Runner.Begin.
 func (b *Beginning) Start(done func(*Run)) *Run {
 	b.run.claimed = idsOf(b.items)
-	b.run.mark(b.items[len(b.items)-1].Event)
 	b.run.r.start(b.run, b.items, b.rows, b.ready, done)
 	return b.run
 }
@@ -294,9 +287,6 @@ func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.I
 		return nil, err
 	}
 	run.claimed = idsOf(items)
-	if len(items) > 0 {
-		run.mark(items[len(items)-1].Event)
-	}
 	var rows []*sessions.Message
 	ready := true
 	if !prepared && len(items) > 0 {
@@ -316,7 +306,7 @@ func (run *Run) park(tx sessions.Tx, attempts int, items []sessions.InboxItem, o
 	if over != nil {
 		notices, err = over(tx)
 	} else {
-		notices = []*sessions.OutboxRow{run.row(sessions.OutFinal, s.Texts.Parked(t.Address, attempts-1))}
+		notices = []*sessions.OutboxRow{run.row(sessions.OutFinal, "⚠️ "+s.Printer(t.Address).N("restart.parked", attempts-1))}
 		err = tx.PutOutbox(notices...)
 	}
 	if err != nil {
@@ -341,6 +331,12 @@ func (r *Runner) newRun(at platforms.Address, waiting func() int) *Run {
 
 func (r *Runner) start(run *Run, items []sessions.InboxItem, rows []*sessions.Message, ready bool, done func(*Run)) {
 	run.display = r.s.Display(run.turn.Address, run.options)
+	run.view = r.stage.View(show.Turn{ID: run.turn.ID, Session: run.session.ID, At: run.turn.Address, ReplyTo: run.turn.ReplyTo,
+		Resumed: run.resumed, Display: run.display})
+	if len(items) > 0 {
+		newest := items[len(items)-1].Event
+		run.view.Mark(newest, messageID(newest))
+	}
 	r.s.Runs.add(run)
 	run.watch()
 	r.wg.Add(1)
@@ -358,8 +354,9 @@ func (r *Runner) start(run *Run, items []sessions.InboxItem, rows []*sessions.Me
 			run.timer.Stop()
 		}
 		run.mu.Unlock()
+		run.view.Close()
 		r.s.Runs.remove(run)
-		run.marks.end(run.state)
+		run.view.MarkEnd(run.state)
 		close(run.done)
 		if done != nil {
 			done(run)
@@ -370,8 +367,8 @@ func (r *Runner) start(run *Run, items []sessions.InboxItem, rows []*sessions.Me
 // proceed is the turn, step by step.
 func (run *Run) proceed(items []sessions.InboxItem, rows []*sessions.Message, ready bool) {
 	s := run.r.s
-	run.startTyping()
-	defer run.stopTyping()
+	run.view.StartTyping(run.ctx)
+	defer run.view.StopTyping()
 	if !ready {
 		if err := run.prepare(items, rows); err != nil {
 			run.fail(err)
@@ -386,7 +383,7 @@ func (run *Run) proceed(items []sessions.InboxItem, rows []*sessions.Message, re
 	loop := agent.Loop{Model: run.model, Bus: s.Bus, Limits: run.set.Limits}
 	in := agent.Input{
 		Turn: run.turn.ID, System: cmp.Or(run.channel.System, run.session.SystemPrompt),
-		Ephemeral: paragraphs(run.channel.Prompt, run.nudge(run.history.rows)), History: run.history.rows,
+		Ephemeral: show.Paragraphs(run.channel.Prompt, run.nudge(run.history.rows)), History: run.history.rows,
 		Tools: s.Catalog.Definitions(run.ctx, run.session.Tools), Caller: run.caller(), CacheKey: string(run.session.ID),
 		Reasoning: run.set.Reasoning, LastPrompt: run.history.lastPrompt, LastRows: run.history.lastRows,
 		RunAgain: run.mayRunAgain, ReadOnly: run.readOnly, Timestamps: run.set.Timestamps, Cooldown: cooldown, Now: s.Now,

@@ -12,6 +12,8 @@ import (
 	"herald/gateway/delivery"
 	"herald/gateway/model"
 	"herald/gateway/turn/ask"
+	"herald/gateway/turn/show"
+	"herald/locales"
 	"herald/platforms"
 	"herald/sessions"
 	"herald/tools"
@@ -41,59 +43,8 @@ type Outbox interface {
 	Claim(rows []*sessions.OutboxRow)
 	Release(rows []*sessions.OutboxRow)
 	Take(rows ...*sessions.OutboxRow)
-	Live(delivery.LiveOptions) *delivery.Live
 	Adopt(ctx context.Context, turn sessions.TurnID) error
-	// React puts emoji on a message, once and outside of retry windows; it waits for one to end at most so long.
-	React(ctx context.Context, at platforms.Address, id platforms.MessageID, emoji string, wait time.Duration) error
-	KeepTyping(ctx context.Context, at platforms.Address, doing func() string)
-}
-
-// Texts says what a turn tells people, in the language of the chat.
-type Texts interface {
-	// Failed names what went wrong in words for people: the kind of a model error, or "" for our own.
-	Failed(at platforms.Address, kind model.Kind, retryAfter time.Duration) string
-	Stopped(at platforms.Address) string
-	Parked(at platforms.Address, attempts int) string
-	TimedOut(at platforms.Address, limit time.Duration) string
-	SlowWarning(at platforms.Address, idle time.Duration) string
-	Stalled(at platforms.Address, idle time.Duration) string
-	// Doing says what a tool does, as the end of a sentence that begins with the bot's name. what is its argument, or "".
-	Doing(at platforms.Address, tool, what string) string
-	Working(at platforms.Address, since time.Duration, what string, step int) string
-	Silent(at platforms.Address) string
-	Exhausted(at platforms.Address, steps int) string
-	AttachmentLost(at platforms.Address, name, reason string) string
-	MediaRefused(at platforms.Address, name, reason string) string
-	// Compacting and Compacted tell of a summary, before and after; the numbers are tokens.
-	Compacting(at platforms.Address) string
-	Compacted(at platforms.Address, before, after int) string
-	Remembered(at platforms.Address, text string) string
-	Looped(at platforms.Address, tool string) string
-	// Thought is the title above shown reasoning.
-	Thought(at platforms.Address) string
-}
-
-// Display is how chatty a chat is (spec 1.10, 1.11).
-type Display struct {
-	Streaming     bool
-	FirstDelay    time.Duration // how long an answer is made before it is shown growing
-	EditInterval  time.Duration
-	EditThreshold int    // least growth between two edits, in bytes
-	Cursor        string // behind a growing text
-	Typing        bool
-	Reactions     bool   // emoji on the message: seen, done, failed
-	Live          string // what the sign of life says: "full", "verb" (no argument), "off"
-	LiveText      string // while no tool runs, and with "off"; empty: the platform's own sign
-	Progress      string // "off", "new", "all", "verbose", "log"
-	Separate      bool   // a bubble for each tool call
-	PreviewLength int    // of an argument in a bubble
-	Cleanup       bool   // delete bubbles after a successful answer
-	Interim       bool   // show what the model says between tool calls
-	Heartbeat     time.Duration
-	ReplyTo       string // "off", "first", "all"
-	Reasoning     bool
-	ReasoningForm string // "code" or "blockquote"
-	Memory        bool   // say what was remembered
+	show.Outbox
 }
 
 // Settings are the parts of the configuration that a turn reads. It is read anew by each turn.
@@ -108,7 +59,7 @@ type Settings struct {
 	History       int // messages of a place's past that a first mention brings along; 0 none
 	MaxMedia      int64
 	MediaDir      string
-	Media         MediaPolicy
+	Media         show.MediaPolicy
 	// ShowNarration shows answers such as "(silent)" as they are, in place of the notice that there is no answer.
 	ShowNarration bool
 	// HideWarnings keeps notices about a slow or stuck turn out of the chat.
@@ -143,13 +94,14 @@ type Services struct {
 	Catalog  Catalog
 	Outbox   Outbox
 	Adapters delivery.Adapters
-	Texts    Texts
+	// Printer speaks the language of a chat.
+	Printer func(at platforms.Address) *locales.Printer
 	// Model returns the model for a chat's override, "" for the configured one.
 	Model func(override string) (model.Model, error)
 	// Prompt builds the system prompt of a new session.
 	Prompt func(ctx context.Context, s sessions.Session, names []string, m model.Info) string
 	// Display and Settings read the configuration.
-	Display  func(at platforms.Address, o sessions.Options) Display
+	Display  func(at platforms.Address, o sessions.Options) show.Display
 	Settings func(at platforms.Address) Settings
 	// Background takes the turns that no chat waits for; nil: there are none.
 	Background Background
@@ -159,7 +111,7 @@ type Services struct {
 	Channel func(at platforms.Address, parent platforms.ChatID) Channel
 	// Reminder is put behind a summary, so that what it says survives; nil: nothing is.
 	Reminder func(ctx context.Context, s sessions.ID) string
-	// ToolLog is told of every tool call of a chat whose progress goes to the log; nil: it goes nowhere.
+	// ToolLog gets every finished tool call of a chat whose progress goes to the log; nil: it goes nowhere.
 	ToolLog func(s sessions.ID, e tools.Event)
 	// CacheSize and CacheIdle bound the transcripts kept in memory; 0 takes DefaultCacheSize and DefaultCacheIdle.
 	CacheSize int
@@ -189,8 +141,7 @@ type Runner struct {
 	// cooling holds an *agent.Cooldown for each session that has needed a summary.
 	cooling sync.Map
 
-	ctx    context.Context // of calls that are only for show
-	stop   context.CancelFunc
+	stage  *show.Stage
 	cancel func()
 	wg     sync.WaitGroup
 	closed atomic.Bool
@@ -208,7 +159,7 @@ func NewRunner(s Services) *Runner {
 		s.CacheIdle = DefaultCacheIdle
 	}
 	r := &Runner{s: s, cache: newCache(s.CacheSize, cacheBytes)}
-	r.ctx, r.stop = context.WithCancel(context.Background())
+	r.stage = show.NewStage(show.Options{Outbox: s.Outbox, Adapters: s.Adapters, Printer: s.Printer, ToolLog: s.ToolLog, Redact: s.Redact, Log: s.Log, Now: s.Now})
 	r.cache.idle, r.cache.now = s.CacheIdle, s.Now
 	r.cancel = s.Bus.Subscribe(s.Runs.observe)
 	return r
@@ -219,8 +170,9 @@ func NewRunner(s Services) *Runner {
 func (r *Runner) Close() {
 	r.closed.Store(true)
 	r.s.Runs.cancel(errClosing)
-	r.stop()
+	r.stage.Stop()
 	r.wg.Wait()
+	r.stage.Wait()
 	r.cancel()
 	r.cache.close()
 }

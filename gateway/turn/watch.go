@@ -3,16 +3,15 @@ package turn
 import (
 	"time"
 
-	"herald/gateway/delivery"
-	"herald/platforms/format"
+	"herald/locales"
 	"herald/sessions"
 )
 
 // watchEvery is how often a running turn's signs of life are looked at.
 const watchEvery = 15 * time.Second
 
-// watch looks at the turn again and again while it runs: it warns, tells of long work, and ends a turn
-// that shows no sign of life (spec 1.9).
+// watch looks at the turn from time to time while it runs: it warns, says that long work goes on, and ends a turn
+// that shows no sign of life.
 func (run *Run) watch() {
 	run.mu.Lock()
 	defer run.mu.Unlock()
@@ -34,7 +33,7 @@ func (run *Run) look() {
 		run.mu.Unlock()
 		return
 	}
-	at := run.turn.Address
+	say := s.Printer(run.turn.Address)
 	idle, since := now.Sub(run.alive), now.Sub(run.turn.Began)
 	if run.phase == PhaseAsking {
 		idle = 0 // it waits for a person, who may take their time
@@ -47,7 +46,7 @@ func (run *Run) look() {
 	}
 	if run.set.IdleWarning > 0 && idle >= run.set.IdleWarning && !run.warned {
 		run.warned = true
-		notices = append(notices, s.Texts.SlowWarning(at, idle))
+		notices = append(notices, "⏳ "+say.T("turn.quiet", locales.Dur("time", idle), locales.Dur("limit", run.set.IdleLimit)))
 	}
 	waiting := 0
 	if run.waiting != nil {
@@ -55,12 +54,12 @@ func (run *Run) look() {
 	}
 	if run.set.StallNotice > 0 && idle >= run.set.StallNotice && waiting > 0 && !run.stalled {
 		run.stalled = true
-		notices = append(notices, s.Texts.Stalled(at, idle))
+		notices = append(notices, "⏳ "+say.T("turn.stalled", locales.Dur("time", idle)))
 	}
 	beat := ""
 	if h := run.display.Heartbeat; h > 0 && since >= h && now.Sub(run.beat) >= h && run.phase != PhaseAsking {
 		run.beat = now
-		beat = s.Texts.Working(at, since, run.doing, int(run.used.Calls)+1)
+		beat = working(say, since, run.doing, int(run.used.Calls)+1)
 	}
 	run.mu.Unlock()
 	var rows []*sessions.OutboxRow
@@ -77,28 +76,6 @@ func (run *Run) look() {
 		}
 	}
 	if beat != "" {
-		run.heartbeat(beat)
+		run.view.Heartbeat(beat)
 	}
-}
-
-// heartbeat shows that long work goes on, in one message that is edited.
-func (run *Run) heartbeat(text string) {
-	adapter, ok := run.r.s.Adapters.Adapter(run.address().AccountOf())
-	if !ok || !adapter.Traits().Edit {
-		return
-	}
-	run.mu.Lock()
-	defer run.mu.Unlock()
-	if run.closed {
-		return
-	}
-	if run.bubble.live == nil {
-		run.bubble.live = run.r.s.Outbox.Live(delivery.LiveOptions{At: run.turn.Address, Turn: run.turn.ID, Session: run.session.ID, Progress: true})
-	}
-	run.bubble.tail = text
-	if len(run.bubble.lines) > 0 {
-		run.bubbleShow()
-		return
-	}
-	run.bubble.live.Set(format.Preview(text, adapter.Traits().Text))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"herald/gateway/delivery"
 	"herald/gateway/model"
@@ -356,31 +355,3 @@ func Redirected() string         { return "↪ " + Text("busy.interrupted") }
 func Steered() string            { return "↪ " + Text("busy.steered") }
 func Full(n int) string          { return "⚠️ " + english().N("inbound.queue_full", n) }
 func Busy(command string) string { return Text("command.refused_busy", locales.Str("name", command)) }
-
-// Words says everything in one plain line.
-type Words struct{}
-
-// The methods of Words implement the Texts of turn.
-func (Words) Doing(_ platforms.Address, tool, what string) string { return tool + " " + what }
-func (Words) Failed(_ platforms.Address, kind model.Kind, _ time.Duration) string {
-	return "failed " + string(kind)
-}
-func (Words) Stopped(platforms.Address) string { return "stopped" }
-func (Words) Parked(_ platforms.Address, n int) string {
-	return fmt.Sprint("parked after ", n)
-}
-func (Words) TimedOut(platforms.Address, time.Duration) string    { return "timed out" }
-func (Words) SlowWarning(platforms.Address, time.Duration) string { return "slow" }
-func (Words) Stalled(platforms.Address, time.Duration) string     { return "stalled" }
-func (Words) Working(platforms.Address, time.Duration, string, int) string {
-	return "working"
-}
-func (Words) Silent(platforms.Address) string                         { return "silent" }
-func (Words) Exhausted(platforms.Address, int) string                 { return "exhausted" }
-func (Words) AttachmentLost(platforms.Address, string, string) string { return "lost file" }
-func (Words) MediaRefused(platforms.Address, string, string) string   { return "refused file" }
-func (Words) Compacting(platforms.Address) string                     { return "compacting" }
-func (Words) Compacted(platforms.Address, int, int) string            { return "compacted" }
-func (Words) Remembered(_ platforms.Address, text string) string      { return "remembered " + text }
-func (Words) Looped(_ platforms.Address, tool string) string          { return "looped " + tool }
-func (Words) Thought(platforms.Address) string                        { return "thought" }

@@ -19,6 +19,7 @@ import (
 	"herald/gateway/router"
 	"herald/gateway/turn"
 	"herald/gateway/turn/ask"
+	"herald/gateway/turn/show"
 	"herald/platforms"
 	"herald/sessions"
 	"herald/sessions/sqlite"
@@ -95,10 +96,10 @@ func (r *Rig) Open() {
 	}
 	r.Runner = turn.NewRunner(turn.Services{
 		Runs: r.Runs, Asker: r.Asker,
-		Store: r.Store, Bus: r.Bus, Catalog: catalog{registry}, Outbox: r.Worker, Adapters: r.Chat, Texts: Words{},
+		Store: r.Store, Bus: r.Bus, Catalog: catalog{registry}, Outbox: r.Worker, Adapters: r.Chat, Printer: English,
 		Model:    func(string) (model.Model, error) { return r.Model, r.NoModel },
 		Prompt:   func(context.Context, sessions.Session, []string, model.Info) string { return "You are a test." },
-		Display:  func(platforms.Address, sessions.Options) turn.Display { return turn.Display{} },
+		Display:  func(platforms.Address, sessions.Options) show.Display { return show.Display{} },
 		Settings: func(platforms.Address) turn.Settings { return settings },
 		Origin:   origin, Dir: func(sessions.Session) string { return "/" }, Redact: redact, Log: zerolog.Nop(),
 	})

@@ -1,4 +1,4 @@
-package turn
+package show
 
 import (
 	"context"
@@ -72,7 +72,7 @@ func stripMedia(text string) string {
 	return text
 }
 
-// MediaPolicy decides which local files an answer may send (spec 1.13).
+// MediaPolicy decides which local files an answer may send.
 type MediaPolicy struct {
 	// Roots are directories whose files may always be sent (the cache).
 	Roots []string

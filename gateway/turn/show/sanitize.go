@@ -1,4 +1,4 @@
-package turn
+package show
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// silenceTokens are answers that mean "say nothing" (spec 1.15).
+// silenceTokens are answers that mean "say nothing".
 var silenceTokens = []string{"[silent]", "silent", "no_reply", "no reply", "沉默", "静默", "不回复", "无需回复"}
 
 // maxSilence is the longest text that may count as narrated silence, in characters.
@@ -84,4 +84,12 @@ func argument(args json.RawMessage, name string) string {
 		return s
 	}
 	return string(raw)
+}
+
+// shorten cuts s to about n bytes at a rune border.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }
