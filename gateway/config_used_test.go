@@ -31,7 +31,7 @@ const (
 // settingTypes carry settings from the configuration to the package that owns the behaviour: a value that is
 // handed over and read by nobody is as untrue as a key that nobody reads.
 var settingTypes = []string{
-	"herald/gateway/config.DisplaySettings", "herald/gateway/turn.Settings", "herald/gateway/show.Display", "herald/gateway/show.MediaPolicy",
+	"herald/gateway/config.DisplaySettings", "herald/gateway/turn.Settings", "herald/gateway/turn/show.Display", "herald/gateway/turn/show.MediaPolicy",
 	"herald/gateway/agent.Limits", "herald/gateway/agent.Compaction",
 	"herald/gateway/agent.PromptInput", "herald/gateway/agent.Input", "herald/gateway/model/provider.Settings",
 	"herald/gateway/model/provider.Endpoint", "herald/gateway/model.RetryPolicy", "herald/gateway/access.Policy",

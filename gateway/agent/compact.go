@@ -10,7 +10,7 @@ import (
 	"herald/sessions"
 )
 
-// Compaction says when and how a long conversation is shortened (spec 6.9).
+// Compaction says when and how a long conversation is shortened.
 type Compaction struct {
 	Enabled bool
 	// Threshold is the share of the context window at which it happens; windows under SmallWindow tokens

@@ -9,7 +9,7 @@ import (
 	"herald/tools"
 )
 
-// Guardrails notice that a model goes round in circles (spec 6.8, tools I). A count of 0 switches its rule off.
+// Guardrails notice that a model goes round in circles. A count of 0 switches its rule off.
 type Guardrails struct {
 	// Warn tells the model, Stop ends the turn with a closing answer.
 	Warn, Stop Repeats

@@ -9,7 +9,7 @@ import (
 )
 
 // The cache of transcripts holds the conversations that are being had, so that a turn need not read them
-// again (spec 1.22).
+// again.
 const (
 	DefaultCacheSize = 128
 	DefaultCacheIdle = time.Hour
