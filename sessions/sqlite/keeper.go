@@ -186,7 +186,11 @@ func lengthen(path string, room, step int64) (more bool, err error) {
 	if err != nil || info.Size() == 0 || info.Size() >= room {
 		return false, err
 	}
-	if _, err = f.WriteAt(make([]byte, step), info.Size()); err == nil {
+	zeros := make([]byte, min(step, 32<<10))
+	for at, end := info.Size(), info.Size()+step; at < end && err == nil; at += int64(len(zeros)) {
+		_, err = f.WriteAt(zeros[:min(int64(len(zeros)), end-at)], at)
+	}
+	if err == nil {
 		err = f.Sync()
 	}
 	if err != nil {
