@@ -3,6 +3,7 @@ package platforms
 import (
 	"context"
 	"io"
+	"strings"
 )
 
 // AttachmentKind says how a platform shows an attachment.
@@ -43,4 +44,18 @@ type Fetcher interface {
 	// Fetch copies at most limit bytes of the attachment to w. More than limit is an error and what was
 	// written is to be thrown away. It honours ctx.
 	Fetch(ctx context.Context, a Attachment, limit int64, w io.Writer) error
+}
+
+// KindOf returns the kind of a file by its media type, such as "image/png". A voice message, a sticker and a picture that can't be
+// shown have none of their own; who knows better says so.
+func KindOf(mime string) AttachmentKind {
+	switch major, _, _ := strings.Cut(mime, "/"); strings.ToLower(major) {
+	case "image":
+		return Image
+	case "video":
+		return Video
+	case "audio":
+		return Audio
+	}
+	return Document
 }

@@ -26,3 +26,19 @@ func TestInstant(t *testing.T) {
 	e := Event{ID: "1", Address: Address{Platform: "p", Account: "a", Chat: "c"}, Message: &Message{}, At: time.Unix(1_700_055_555_500_000, 0)}
 	require.ErrorContains(t, e.Validate(), "no calendar has the time")
 }
+
+func TestKindOf(t *testing.T) {
+	for mime, want := range map[string]AttachmentKind{
+		"image/png": Image, "IMAGE/PNG": Image, "video/mp4": Video, "audio/ogg; codecs=opus": Audio, "application/pdf": Document, "": Document, "imagery": Document,
+	} {
+		require.Equal(t, want, KindOf(mime), mime)
+	}
+}
+
+func TestText_AsBodyAndPlain(t *testing.T) {
+	require.Equal(t, "<b>x</b>", Text{Body: "<b>x</b>", Plain: "x"}.AsBody())
+	require.Equal(t, "x", Text{Body: "<b>x</b>", Plain: "x"}.AsPlain())
+	require.Equal(t, "x", Text{Plain: "x"}.AsBody())
+	require.Equal(t, "<b>x</b>", Text{Body: "<b>x</b>"}.AsPlain())
+	require.Empty(t, Text{}.AsBody())
+}

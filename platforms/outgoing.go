@@ -18,6 +18,22 @@ type Text struct {
 	Styles []Style `json:"styles,omitempty"`
 }
 
+// AsBody returns Body, or Plain where there is no other.
+func (t Text) AsBody() string {
+	if t.Body == "" {
+		return t.Plain
+	}
+	return t.Body
+}
+
+// AsPlain returns Plain, or Body where there is no other.
+func (t Text) AsPlain() string {
+	if t.Plain == "" {
+		return t.Body
+	}
+	return t.Plain
+}
+
 // Style marks the range [Start, Start+Length) of Text.Body in UTF-16 units.
 type Style struct {
 	Start  int    `json:"start"`

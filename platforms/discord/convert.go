@@ -132,17 +132,10 @@ func attachmentsOf(m *message) []platforms.Attachment {
 }
 
 func kindOf(mime string, voice bool) platforms.AttachmentKind {
-	switch {
-	case voice:
+	if voice {
 		return platforms.Voice
-	case strings.HasPrefix(mime, "image/"):
-		return platforms.Image
-	case strings.HasPrefix(mime, "video/"):
-		return platforms.Video
-	case strings.HasPrefix(mime, "audio/"):
-		return platforms.Audio
 	}
-	return platforms.Document
+	return platforms.KindOf(mime)
 }
 
 // describe writes in words what is neither text nor a file, for the model to read.

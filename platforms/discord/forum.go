@@ -77,10 +77,7 @@ func (o *outbound) postTitle(files []wire.File) string {
 	if title := firstLine(o.out.Thread); title != "" {
 		return title
 	}
-	text := o.out.Text.Plain
-	if text == "" {
-		text = o.text
-	}
+	text := o.out.Text.AsPlain()
 	if title := firstLine(text); title != "" {
 		return title
 	}

@@ -75,10 +75,7 @@ func (a *Adapter) checkAddress(at platforms.Address) error {
 
 // prepare checks what can be checked without asking Discord.
 func (o *outbound) prepare() error {
-	o.text = o.out.Text.Body
-	if o.text == "" {
-		o.text = o.out.Text.Plain
-	}
+	o.text = o.out.Text.AsBody()
 	if utf8.RuneCountInString(o.text) > textLimit {
 		return platforms.Failure(platforms.TooLong, "the text has more than 2000 characters")
 	}

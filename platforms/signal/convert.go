@@ -299,17 +299,8 @@ func (a *Adapter) describe(f attachment) (kind platforms.AttachmentKind, name, c
 			contentType, _, _ = strings.Cut(byName, ";")
 		}
 	}
-	kind = platforms.Document
-	switch major, _, _ := strings.Cut(contentType, "/"); major {
-	case "image":
-		kind = platforms.Image
-	case "video":
-		kind = platforms.Video
-	case "audio":
-		kind = platforms.Audio
-		if f.Filename == "" {
-			kind = platforms.Voice
-		}
+	if kind = platforms.KindOf(contentType); kind == platforms.Audio && f.Filename == "" {
+		kind = platforms.Voice
 	}
 	if f.Filename != "" {
 		return kind, platforms.SafeName(f.Filename), contentType

@@ -117,16 +117,13 @@ func readFile(f wireFile) (platforms.Attachment, string) {
 }
 
 func kindOf(f wireFile) platforms.AttachmentKind {
-	major, _, _ := strings.Cut(f.MIME, "/")
 	switch {
 	case f.Subtype == "slack_audio":
 		return platforms.Voice
-	case major == "image" && f.MIME != "image/svg+xml":
-		return platforms.Image
-	case major == "video" || f.Subtype == "slack_video":
+	case f.MIME == "image/svg+xml":
+		return platforms.Document
+	case f.Subtype == "slack_video":
 		return platforms.Video
-	case major == "audio":
-		return platforms.Audio
 	}
-	return platforms.Document
+	return platforms.KindOf(f.MIME)
 }

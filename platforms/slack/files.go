@@ -3,7 +3,6 @@ package slack
 import (
 	"context"
 	"os"
-	"time"
 
 	api "github.com/slack-go/slack"
 
@@ -69,21 +68,11 @@ func (o *outbound) captioned(ctx context.Context, caption string, share func(str
 // upload brings a file's bytes to Slack, which shows nothing yet. It is tried three times on a rate limit and on
 // trouble of Slack.
 func (o *outbound) upload(ctx context.Context, f wire.File) (id string, err error) {
-	wait := o.a.s.newBackoff()
-	for try := 1; ; try++ {
+	err = o.a.s.newBackoff().Insist(ctx, o.a.s.Clock, uploadTries, func() error {
 		id, err = o.uploadOnce(ctx, f)
-		e := platforms.AsSendError(err)
-		if e == nil || try == uploadTries || e.Kind != platforms.Transient && e.Kind != platforms.RateLimited {
-			return id, err
-		}
-		pause := max(wait.Next(), e.RetryAfter)
-		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
-			return id, err
-		}
-		if o.a.s.Clock.Sleep(ctx, pause) != nil {
-			return id, err
-		}
-	}
+		return err
+	})
+	return id, err
 }
 
 func (o *outbound) uploadOnce(ctx context.Context, f wire.File) (string, error) {

@@ -88,19 +88,7 @@ func attachment(name, kind string, r ref) platforms.Attachment {
 	if !strings.Contains(kind, "/") {
 		kind, _, _ = strings.Cut(mime.TypeByExtension(strings.ToLower(filepath.Ext(name))), ";")
 	}
-	return platforms.Attachment{Kind: kindOf(kind), Name: name, MIME: kind, Ref: r.String()}
-}
-
-func kindOf(mime string) platforms.AttachmentKind {
-	switch {
-	case strings.HasPrefix(mime, "image/"):
-		return platforms.Image
-	case strings.HasPrefix(mime, "video/"):
-		return platforms.Video
-	case strings.HasPrefix(mime, "audio/"):
-		return platforms.Audio
-	}
-	return platforms.Document
+	return platforms.Attachment{Kind: platforms.KindOf(kind), Name: name, MIME: kind, Ref: r.String()}
 }
 
 // Fetch copies the file that at.Ref names to w, at most limit bytes. The bot's token goes to service hosts only.

@@ -161,11 +161,7 @@ func (a *Adapter) AnswerClick(ctx context.Context, at platforms.Address, click p
 
 // whisper answers a press that still waits, with a text for the presser alone.
 func (a *Adapter) whisper(ctx context.Context, out platforms.Outgoing) error {
-	text := out.Text.Plain
-	if text == "" {
-		text = out.Text.Body
-	}
-	one, ok := a.presses.say(out.Private, text)
+	one, ok := a.presses.say(out.Private, out.Text.AsPlain())
 	if !ok {
 		return platforms.Failure(platforms.Unsupported, "the button was pressed too long ago for a private answer")
 	}

@@ -149,19 +149,7 @@ const insistence = 4
 
 // insist repeats a step that certainly was not done, with the waits that are asked for.
 func (a *Adapter) insist(ctx context.Context, step func() error) error {
-	wait := a.newBackoff()
-	for i := 1; ; i++ {
-		e := platforms.AsSendError(step())
-		if e == nil {
-			return nil
-		}
-		if i == insistence || e.Certainty == platforms.Unknown || (e.Kind != platforms.Transient && e.Kind != platforms.RateLimited) {
-			return e
-		}
-		if err := wait.Wait(ctx, a.s.Clock, e.RetryAfter); err != nil {
-			return e
-		}
-	}
+	return a.newBackoff().Insist(ctx, a.s.Clock, insistence, step)
 }
 
 // fileInfo is the card of a file that lies in OneDrive or SharePoint.

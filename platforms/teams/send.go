@@ -67,9 +67,9 @@ func checkOutgoing(out platforms.Outgoing) error {
 	if err := wire.CheckButtons(out.Buttons); err != nil {
 		return err
 	}
-	n, over := len(bodyOf(out.Text)), 0
+	n, over := len(out.Text.AsBody()), 0
 	if len(out.Buttons) > 0 {
-		over = sizeOf(cardOf(bodyOf(out.Text), out.Buttons)) - (messageLimit - summaryLimit)
+		over = sizeOf(cardOf(out.Text.AsBody(), out.Buttons)) - (messageLimit - summaryLimit)
 	}
 	if over = max(over, n-textLimit); over > 0 {
 		return platforms.Failure(platforms.TooLong, "the text has %d bytes, Teams takes %d fewer here", n, over)
@@ -77,15 +77,7 @@ func checkOutgoing(out platforms.Outgoing) error {
 	return nil
 }
 
-// bodyOf returns what is sent of a text.
-func bodyOf(t platforms.Text) string {
-	if t.Body == "" {
-		return t.Plain
-	}
-	return t.Body
-}
-
-// threadMark stands between a channel and the root of a thread in a conversation's id.
+// threadMark is between a channel and the root of a thread in a conversation's id.
 const threadMark = ";messageid="
 
 // target is a place with what is known of it.
@@ -154,13 +146,13 @@ type outbound struct {
 func (o *outbound) fresh(ctx context.Context) error {
 	files := o.usable()
 	inline, rest := o.split(files)
-	if bodyOf(o.out.Text) == "" && len(o.out.Buttons) == 0 && len(files) == 0 {
+	if o.out.Text.AsBody() == "" && len(o.out.Buttons) == 0 && len(files) == 0 {
 		if len(o.Receipt.Notes) > 0 {
 			return nil // there were files, and none can be sent: the notes say why
 		}
 		return platforms.Failure(platforms.BadRequest, "the message has neither text nor attachments")
 	}
-	if bodyOf(o.out.Text) != "" || len(o.out.Buttons) > 0 || len(inline) > 0 {
+	if o.out.Text.AsBody() != "" || len(o.out.Buttons) > 0 || len(inline) > 0 {
 		act := o.message(inline).single()
 		if act.Text != "" || len(act.Attachments) > 0 {
 			if err := o.create(ctx, act); err != nil {
@@ -176,7 +168,7 @@ func (o *outbound) fresh(ctx context.Context) error {
 
 // message returns the text, the buttons and the pictures as an activity.
 func (o *outbound) message(inline []file) outActivity {
-	act := outActivity{Type: "message", Text: bodyOf(o.out.Text), TextFormat: "markdown"}
+	act := outActivity{Type: "message", Text: o.out.Text.AsBody(), TextFormat: "markdown"}
 	for _, f := range inline {
 		act.Attachments = append(act.Attachments, f.inline())
 	}

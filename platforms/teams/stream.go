@@ -95,14 +95,14 @@ func (s *streams) touch(one *stream, now time.Time) {
 
 // streamable reports whether a message is the beginning of an answer that can be a stream.
 func (o *outbound) streamable() bool {
-	return o.out.Interim && !o.out.Progress && o.Type == personal && bodyOf(o.out.Text) != "" && len(o.out.Buttons) == 0 &&
+	return o.out.Interim && !o.out.Progress && o.Type == personal && o.out.Text.AsBody() != "" && len(o.out.Buttons) == 0 &&
 		len(o.out.Attachments) == 0 && o.a.streams.free(o.chat, o.a.s.Clock.Now(), 2*o.a.s.StreamLife)
 }
 
 // beginStream shows the first words of an answer. Where Teams refuses a stream, they become a plain message that is
 // edited.
 func (o *outbound) beginStream(ctx context.Context) error {
-	text := bodyOf(o.out.Text)
+	text := o.out.Text.AsBody()
 	now := o.a.s.Clock.Now()
 	one := &stream{chat: o.chat, begun: now, last: now, touched: now, sequence: 1, text: text}
 	act := outActivity{Type: "typing", Text: text, TextFormat: "markdown",

@@ -42,10 +42,7 @@ func (f file) album() bool { return f.method == asPhoto || f.method == asVideo }
 // them. What can't be sent becomes a note.
 func (o *outbound) sendFiles(ctx context.Context) error {
 	files := o.usable()
-	text := o.out.Text.Plain
-	if text == "" {
-		text = o.out.Text.Body
-	}
+	text := o.out.Text.AsPlain()
 	hasText := text != ""
 	groups := grouped(files)
 	ownMessage := hasText && (len(files) == 0 || files[0].method == asSticker || units(text) > captionLimit ||

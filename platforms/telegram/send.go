@@ -90,10 +90,7 @@ func (o *outbound) sendText(ctx context.Context, withButtons bool) error {
 // alert shows the text to nobody but the person who pressed a button, cut to 200 characters: Telegram has
 // no other private answer in a group. A press that Telegram has forgotten is Unsupported.
 func (o *outbound) alert(ctx context.Context) error {
-	text := o.out.Text.Plain
-	if text == "" {
-		text = o.out.Text.Body
-	}
+	text := o.out.Text.AsPlain()
 	if short := cut(text, answerLimit); short != text {
 		text = cut(text, answerLimit-1) + "…"
 	}
@@ -154,12 +151,8 @@ func (o *outbound) withPlain(send func(body string, mode models.ParseMode) error
 	if !says(err, "can't parse entities") {
 		return err
 	}
-	plain := o.out.Text.Plain
-	if plain == "" {
-		plain = o.out.Text.Body
-	}
 	o.a.s.Log.Warn().Str("chat", string(o.out.Address.Chat)).Str("cause", err.Error()).Msg("Telegram can't parse the markup; the chunk goes out as plain text")
-	return send(plain, "")
+	return send(o.out.Text.AsPlain(), "")
 }
 
 // do makes one request that the user sees: it passes the gate, follows a group that became a supergroup,

@@ -66,10 +66,7 @@ func (a *Adapter) add(ctx context.Context, out platforms.Outgoing) (platforms.Re
 func (a *Adapter) compose(out platforms.Outgoing, files []file) entry {
 	text := out.Text.Markdown
 	if text == "" {
-		text = out.Text.Body
-	}
-	if text == "" {
-		text = out.Text.Plain
+		text = out.Text.AsBody()
 	}
 	return entry{
 		From: fromAgent, Text: text, At: a.opts.Now().UTC(),

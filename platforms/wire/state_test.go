@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -110,4 +111,42 @@ func TestRecent_IsAListOfTheNewest(t *testing.T) {
 			require.Equal(t, len(order), r.Len())
 		}
 	})
+}
+
+// A step is repeated while it certainly was not done and may be later, for as long as there are tries and time.
+func TestBackoff_Insist(t *testing.T) {
+	busy := platforms.Failure(platforms.RateLimited, "busy")
+	busy.RetryAfter = time.Minute
+	for _, c := range []struct {
+		name  string
+		errs  []error // of the steps; the last one repeats
+		calls int
+		waits time.Duration // at least
+	}{
+		{"done at once", []error{nil}, 1, 0},
+		{"done after trouble", []error{platforms.Failure(platforms.Transient, "away"), busy, nil}, 3, time.Minute},
+		{"given up", []error{busy}, 4, 3 * time.Minute},
+		{"for good", []error{platforms.Failure(platforms.Forbidden, "no")}, 1, 0},
+		{"unknown", []error{&platforms.SendError{Kind: platforms.Transient, Certainty: platforms.Unknown}}, 1, 0},
+		{"any other error", []error{errFailing}, 1, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			clock, calls := newClock(), 0
+			begun := clock.Now()
+			step := func() error {
+				calls++
+				return c.errs[min(calls, len(c.errs))-1]
+			}
+			err := NewBackoff(time.Millisecond, time.Second).Insist(t.Context(), clock, 4, step)
+			require.Equal(t, c.errs[len(c.errs)-1], err)
+			require.Equal(t, c.calls, calls)
+			require.GreaterOrEqual(t, clock.Now().Sub(begun), c.waits)
+		})
+	}
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	calls := 0
+	err := NewBackoff(time.Millisecond, time.Second).Insist(short, newClock(), 4, func() error { calls++; return busy })
+	require.Equal(t, busy, err)
+	require.Equal(t, 1, calls, "the next try would come too late")
 }
