@@ -36,8 +36,8 @@ var settingTypes = []string{
 	"herald/gateway/agent.PromptInput", "herald/gateway/agent.Input", "herald/gateway/model/provider.Settings",
 	"herald/gateway/model/provider.Endpoint", "herald/gateway/model.RetryPolicy", "herald/gateway/access.Policy",
 	"herald/gateway/access.PlatformPolicy", "herald/gateway/access.LoopLimits", "herald/gateway/router.Options",
-	"herald/gateway/delivery.Options", "herald/platforms/telegram.Options", "herald/platforms/discord.Options", "herald/platforms/slack.Options", "herald/platforms/teams.Options", "herald/platforms/web.Options", "herald/sessions/sqlite.Retention",
-	"herald/platforms/signal.Options", "herald/platforms/fetch.Options", "herald/tools/checkpoint.Options",
+	"herald/gateway/delivery.Options", "herald/sessions/sqlite.Retention",
+	"herald/platforms/fetch.Options", "herald/tools/checkpoint.Options",
 	"herald/tools.Options", "herald/tools.ResultOptions", "herald/tools/sandbox/local.Options", "herald/tools/sandbox/docker.Options", "herald/tools/sandbox/ssh.Options", "herald/tools/terminal.Deps",
 	"herald/tools/files.Deps", "herald/tools/memory.Options",
 }
@@ -197,7 +197,11 @@ func (m *module) settings(t *testing.T) []string {
 		walk(p.pkg.Scope().Lookup("Settings").Type())
 	}
 	require.Greater(t, len(out), 300)
-	for _, name := range settingTypes {
+	handed := slices.Clone(settingTypes)
+	for _, kind := range all.Kinds() {
+		handed = append(handed, platformsPackage+"/"+string(kind.Name())+".Options")
+	}
+	for _, name := range handed {
 		i := strings.LastIndexByte(name, '.')
 		p := m.find(name[:i])
 		require.NotNil(t, p, name)

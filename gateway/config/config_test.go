@@ -134,7 +134,7 @@ func TestSchema(t *testing.T) {
 
 func TestReference_Golden(t *testing.T) {
 	page := Reference(all.Kinds()...)
-	golden(t, "reference.md", page)
+	golden(t, "../../../docs/configuration.md", page)
 	for _, k := range keys(all.Kinds()).Keys() {
 		if k.Leaf {
 			require.Contains(t, string(page), "| `"+k.Name+"` | "+strings.ReplaceAll(k.Doc, "|", "\\|"), k.Path)
