@@ -29,7 +29,7 @@ func briefAnswer(r modeltest.Request) modeltest.Reply {
 		said := ""
 		for line := range strings.SplitSeq(r.LastUser(), "\n") {
 			// A brief may stand before what was said, or behind it: it enters the conversation with its receipt.
-			if line != theBrief && !strings.HasPrefix(line, "[Cron delivery: ") {
+			if line != "" && line != theBrief && !strings.HasPrefix(line, "[Cron delivery: ") {
 				said = line
 			}
 		}
