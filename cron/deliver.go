@@ -1,6 +1,8 @@
 package cron
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -19,13 +21,8 @@ const (
 type Token struct {
 	// Text is the token itself, without the space around it.
 	Text string
-	// Word is DeliverLocal, DeliverOrigin or DeliverAll, and then nothing below is set.
-	Word string
-	// Platform is in lower case; Account is empty where none is named.
-	Platform platforms.Name
-	Account  platforms.AccountID
-	// Place is the part after the colon: a chat, with its thread where it has one. Empty is the home channel.
-	Place string
+	// Target is what it says; Word may also be DeliverAll.
+	platforms.Target
 }
 
 // JoinDeliver writes a list of targets as the one value that a job keeps; blank entries are left out, and nothing at all
@@ -72,34 +69,31 @@ func ParseDeliver(value string) ([]Token, error) {
 		return nil, fmt.Errorf("deliver: %d targets are too many; %d are allowed", len(tokens), MaxTargets)
 	}
 	if len(tokens) == 0 {
-		tokens = []Token{{Text: DeliverLocal, Word: DeliverLocal}}
+		tokens = []Token{{Text: DeliverLocal, Target: platforms.Target{Word: DeliverLocal}}}
 	}
 	return tokens, nil
 }
 
 func parseToken(text string) (Token, error) {
-	head, place, placed := strings.Cut(text, ":")
-	name, account, qualified := strings.Cut(head, "/")
-	name, account, place = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(account), strings.TrimSpace(place)
-	t := Token{Text: text, Platform: platforms.Name(name), Account: platforms.AccountID(account), Place: place}
+	t, err := platforms.ParseTarget(text)
+	name := cmp.Or(t.Word, string(t.Platform))
+	var wrong *platforms.TargetError
 	switch {
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return Token{}, badTarget(text, "it holds a control character")
 	case name == "bot-chat" || name == "bot_chat":
 		return Token{}, badTarget(text, "there is no bot chat; the browser chat is called web: write web or web:<chat>")
 	case name == DeliverLocal || name == DeliverOrigin || name == DeliverAll:
-		if placed || qualified {
+		if err != nil || t.Account != "" || t.Place != "" {
 			return Token{}, badTarget(text, fmt.Sprintf("%q stands alone", name))
 		}
-		return Token{Text: text, Word: name}, nil
+		return Token{Text: text, Target: platforms.Target{Word: name}}, nil
 	case !platformShape.MatchString(name):
 		return Token{}, badTarget(text, "it begins with no name of a platform")
-	case qualified && account == "":
-		return Token{}, badTarget(text, "it names no account behind the slash")
-	case placed && place == "":
-		return Token{}, badTarget(text, "it names no chat behind the colon; without the colon it means the home channel")
+	case errors.As(err, &wrong):
+		return Token{}, badTarget(text, "it "+wrong.Reason)
 	}
-	return t, nil
+	return Token{Text: text, Target: t}, nil
 }
 
 func badTarget(text, why string) error {

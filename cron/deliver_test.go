@@ -7,10 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/cron"
+	"herald/platforms"
 )
 
 func TestParseDeliver(t *testing.T) {
-	word := func(text, w string) cron.Token { return cron.Token{Text: text, Word: w} }
+	word := func(text, w string) cron.Token { return cron.Token{Text: text, Target: platforms.Target{Word: w}} }
 	for _, c := range []struct {
 		value string
 		want  []cron.Token
@@ -19,14 +20,14 @@ func TestParseDeliver(t *testing.T) {
 		{" , ,", []cron.Token{word("local", "local")}},
 		{"local", []cron.Token{word("local", "local")}},
 		{"Origin, ALL", []cron.Token{word("Origin", "origin"), word("ALL", "all")}},
-		{"telegram", []cron.Token{{Text: "telegram", Platform: "telegram"}}},
-		{" Slack : C01 ", []cron.Token{{Text: "Slack : C01", Platform: "slack", Place: "C01"}}},
-		{"slack:C01:17.5,,telegram:-100", []cron.Token{{Text: "slack:C01:17.5", Platform: "slack", Place: "C01:17.5"},
-			{Text: "telegram:-100", Platform: "telegram", Place: "-100"}}},
-		{"slack/T1:#general", []cron.Token{{Text: "slack/T1:#general", Platform: "slack", Account: "T1", Place: "#general"}}},
-		{"teams/A", []cron.Token{{Text: "teams/A", Platform: "teams", Account: "A"}}},
-		{"teams:19:abc@thread.tacv2", []cron.Token{{Text: "teams:19:abc@thread.tacv2", Platform: "teams", Place: "19:abc@thread.tacv2"}}},
-		{"signal:+4915112345678", []cron.Token{{Text: "signal:+4915112345678", Platform: "signal", Place: "+4915112345678"}}},
+		{"telegram", []cron.Token{{Text: "telegram", Target: platforms.Target{Platform: "telegram"}}}},
+		{" Slack : C01 ", []cron.Token{{Text: "Slack : C01", Target: platforms.Target{Platform: "slack", Place: "C01"}}}},
+		{"slack:C01:17.5,,telegram:-100", []cron.Token{{Text: "slack:C01:17.5", Target: platforms.Target{Platform: "slack", Place: "C01:17.5"}},
+			{Text: "telegram:-100", Target: platforms.Target{Platform: "telegram", Place: "-100"}}}},
+		{"slack/T1:#general", []cron.Token{{Text: "slack/T1:#general", Target: platforms.Target{Platform: "slack", Account: "T1", Place: "#general"}}}},
+		{"teams/A", []cron.Token{{Text: "teams/A", Target: platforms.Target{Platform: "teams", Account: "A"}}}},
+		{"teams:19:abc@thread.tacv2", []cron.Token{{Text: "teams:19:abc@thread.tacv2", Target: platforms.Target{Platform: "teams", Place: "19:abc@thread.tacv2"}}}},
+		{"signal:+4915112345678", []cron.Token{{Text: "signal:+4915112345678", Target: platforms.Target{Platform: "signal", Place: "+4915112345678"}}}},
 	} {
 		got, err := cron.ParseDeliver(c.value)
 		require.NoError(t, err, c.value)

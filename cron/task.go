@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"herald/platforms"
 	"herald/sessions"
 )
 
@@ -47,9 +48,9 @@ const Self = "self"
 
 // The words of Deliver that do not name a platform.
 const (
-	DeliverLocal  = "local"  // the output is only kept
-	DeliverOrigin = "origin" // the chat the job was made in, else the first home channel
-	DeliverAll    = "all"    // every home channel
+	DeliverLocal  = platforms.TargetLocal  // the output is only kept
+	DeliverOrigin = platforms.TargetOrigin // the chat the job was made in, else the first home channel
+	DeliverAll    = "all"                  // every home channel
 )
 
 // The bounds of a task's texts.

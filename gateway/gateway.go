@@ -20,6 +20,7 @@ import (
 	"herald/gateway/command"
 	"herald/gateway/config"
 	"herald/gateway/delivery"
+	"herald/gateway/directory"
 	"herald/gateway/jobs"
 	"herald/gateway/model"
 	"herald/gateway/model/pool"
@@ -84,7 +85,7 @@ type Gateway struct {
 	accounts    *accounts.Accounts
 	rules       platforms.Rulebook // of every kind of platform
 	// directory knows rooms and people by name.
-	directory *directory
+	directory *directory.Directory
 	worker    *delivery.Worker
 	runner    *turn.Runner
 	commands  *command.Registry
@@ -144,7 +145,7 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	if err := g.buildAccounts(); err != nil {
 		return nil, err
 	}
-	if g.directory, err = newDirectory(ctx, g); err != nil {
+	if g.directory, err = directory.Open(ctx, directory.Options{Store: g.store, Accounts: g.accounts, Config: g.cfg, Rules: g.rules, Log: g.log, Now: g.now}); err != nil {
 		return nil, err
 	}
 	if err := g.buildCore(); err != nil {
@@ -248,7 +249,7 @@ func (g *Gateway) buildCore() error {
 		Tier:    func(e platforms.Event) access.Tier { return g.decide(e).Tier },
 		May:     func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
 		Named:   func(e platforms.Event) bool { return g.decide(e).Named },
-		SetHome: g.setHome, Forget: g.forget, Processes: g.processes, Checkpoints: g.checkpoints.Store(), Project: g.checkpoints.Project, Recovered: g.checkpoints.Recovered, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.Summarise,
+		SetHome: g.directory.SetHome, Forget: g.forget, Processes: g.processes, Checkpoints: g.checkpoints.Store(), Project: g.checkpoints.Project, Recovered: g.checkpoints.Recovered, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.Summarise,
 		Resend: g.worker.Resend, AnswerAsk: asker.AnswerClick, AnswerClick: g.accounts.AnswerClick,
 		MayDecide: func(e platforms.Event, requester platforms.UserID) bool {
 			return g.decide(e).MayDecide(g.cfg().Approvals.Scope, requester, e.Sender)
@@ -311,7 +312,10 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.wg.Add(1)
 	go g.keepHouse(run)
 	g.wg.Add(1)
-	go g.directory.keep(run)
+	go func() {
+		defer g.wg.Done()
+		g.directory.Keep(run)
+	}()
 	g.wg.Add(1)
 	go g.runJobs(run)
 	g.watchConfig(run)

@@ -103,7 +103,7 @@ const announceEvery = time.Minute
 // announceStart says in the home channels that Herald runs again. The first start with a home channel is no restart.
 func (g *Gateway) announceStart(ctx context.Context) {
 	var rows []*sessions.OutboxRow
-	for _, at := range g.homes(ctx, func(name platforms.Name) bool { return g.platform(name).RestartNotice }) {
+	for _, at := range g.directory.Homes(ctx, func(name platforms.Name) bool { return g.platform(name).RestartNotice }) {
 		rows = append(rows, g.worker.Notice(at, g.texts.say(at, "restart.done", locales.Str("version", g.opt.Version))))
 	}
 	if len(rows) == 0 {

@@ -56,7 +56,7 @@ func (g *Gateway) openJobs() {
 		Printer: g.texts.catalogs.Printer("en"), KeyOptions: g.keyOptions, Named: g.isNamed})
 	account := platforms.AccountID(cmp.Or(g.opt.Profile, config.DefaultProfile))
 	s.briefs = brief.New(brief.Options{
-		Store: g.store, Account: account, KeyOptions: g.keyOptions, Describe: g.accounts.Describe, Places: jobPlaces{g}, Rules: g.rules, Config: g.briefConfig, Zone: g.zone,
+		Store: g.store, Account: account, KeyOptions: g.keyOptions, Describe: g.accounts.Describe, Places: g.directory, Rules: g.rules, Config: g.briefConfig, Zone: g.zone,
 		Printer: g.texts.printer, Metrics: g.metrics,
 		Render: func(at platforms.Address, markdown string) []platforms.Text {
 			return format.Render(markdown, g.accounts.Traits(at).Text)
@@ -70,11 +70,11 @@ func (g *Gateway) openJobs() {
 
 // startJobs makes what begins runs: it needs the router and the outbox. Nothing runs before runJobs.
 func (g *Gateway) startJobs() {
-	s, places := &g.scheduled, jobPlaces{g}
-	folder := provision.New(provision.Options{Home: g.opt.Paths.Home, Book: s.book, Platforms: places.Platforms,
+	s := &g.scheduled
+	folder := provision.New(provision.Options{Home: g.opt.Paths.Home, Book: s.book, Platforms: g.directory.Platforms,
 		Redact: g.opt.Redactor.String, Log: g.log, Now: g.now})
 	s.jobs = jobs.New(jobs.Options{
-		Ends: s.ends, Folder: folder, Router: g.router, Outbox: g.worker, Places: places, Sources: s.sources, Scripts: s.scripts,
+		Ends: s.ends, Folder: folder, Router: g.router, Outbox: g.worker, Places: g.directory, Sources: s.sources, Scripts: s.scripts,
 		Watcher: &jobs.Watcher{Fetch: func() fetch.Options { return accounts.Downloads(g.cfg(), "") }, Scripts: s.scripts, Redact: g.opt.Redactor.String},
 		Zone:    g.zone, Ready: g.ready, Check: g.checkTask, Log: g.log,
 	})
@@ -156,37 +156,6 @@ func (g *Gateway) task(at platforms.Address) (t cron.Task, ok bool) {
 		g.log.Error().Err(err).Str("job", string(at.Chat)).Msg("cron: what a job does can't be read")
 	}
 	return t, ok
-}
-
-// jobPlaces finds the targets of jobs.
-type jobPlaces struct{ g *Gateway }
-
-// Platforms implements cron.Places.
-func (p jobPlaces) Platforms() []platforms.Name {
-	var out []platforms.Name
-	for _, a := range p.g.accounts.Names() {
-		if !slices.Contains(out, a.Platform) {
-			out = append(out, a.Platform)
-		}
-	}
-	return out
-}
-
-// Rules implements cron.Places.
-func (p jobPlaces) Rules(name platforms.Name) platforms.Rules { return p.g.rules.Of(name) }
-
-// Home implements cron.Places.
-func (p jobPlaces) Home(ctx context.Context, name platforms.Name) (platforms.Address, bool, error) {
-	if _, ok, err := p.g.home(ctx, name); err != nil || !ok {
-		return platforms.Address{}, false, err
-	}
-	at, err := p.g.target(ctx, string(name))
-	return at, true, err
-}
-
-// Find implements cron.Places.
-func (p jobPlaces) Find(ctx context.Context, target string) (platforms.Address, error) {
-	return p.g.target(ctx, target)
 }
 
 // cronVerb does what the command line asks of jobs; it may see and change all of them.

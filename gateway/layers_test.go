@@ -23,6 +23,7 @@ var layers = map[string][]string{
 	"gateway/toolbox":    {"gateway/workspace", "gateway/approval", "gateway/admin", "gateway/config", "gateway/model", "cron", "sessions", "platforms", "tools", "locales"},
 	"gateway/workspace":  {"gateway/config", "sessions", "platforms", "tools", "deploy"},
 	"gateway/access":     {"sessions", "platforms"},
+	"gateway/directory":  {"gateway/config", "sessions", "platforms"},
 	"gateway/accounts":   {"gateway/config", "sessions", "platforms"},
 	"gateway/approval":   {"gateway/access", "gateway/config", "gateway/model", "gateway/turn", "sessions", "platforms", "tools", "locales"},
 	"gateway/command":    {"*"},
@@ -46,7 +47,7 @@ var layers = map[string][]string{
 		"gateway/delivery", "sessions", "platforms", "tools"},
 	"gateway/jobs/brief":     {"locales", "cron", "gateway/delivery", "sessions", "platforms"},
 	"gateway/jobs/provision": {"cron", "gateway/config", "platforms"},
-	"gateway/jobs/view":      {"locales", "cron", "gateway/jobs/brief", "gateway/jobs/provision", "gateway/delivery", "sessions"},
+	"gateway/jobs/view":      {"locales", "cron", "gateway/jobs/brief", "gateway/jobs/provision", "gateway/delivery", "sessions", "platforms"},
 	"gateway/jobs/desk":      {"locales", "cron", "gateway/jobs/view", "sessions", "platforms", "tools"},
 	"gateway/jobs/page":      {"cron", "gateway/jobs/brief", "gateway/jobs/view", "sessions"},
 }

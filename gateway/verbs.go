@@ -9,6 +9,7 @@ import (
 
 	"herald/gateway/admin"
 	"herald/gateway/approval"
+	"herald/gateway/directory"
 	"herald/platforms"
 	"herald/sessions"
 )
@@ -36,7 +37,7 @@ type StatusReply struct {
 
 // SendArgs asks to send a message to a chat.
 type SendArgs struct {
-	// Target is a delivery target; see delivery.Target.
+	// Target is a delivery target; see platforms.Target.
 	Target string `json:"target"`
 	Text   string `json:"text"`
 	// Files are absolute paths, sent behind the text as a MEDIA tag in it would be.
@@ -121,11 +122,19 @@ func (g *Gateway) sendVerb(ctx context.Context, raw json.RawMessage) (any, error
 	if err := decodeArgs(raw, &args); err != nil {
 		return nil, err
 	}
-	at, err := g.target(ctx, args.Target)
+	at, err := g.directory.Find(ctx, args.Target)
 	if err != nil {
 		return nil, err
 	}
 	return g.worker.Send(ctx, at, args.Text, args.Files, g.attachOwn)
+}
+
+func (g *Gateway) channelsVerb(ctx context.Context, raw json.RawMessage) (any, error) {
+	var q directory.Query
+	if err := decodeArgs(raw, &q); err != nil {
+		return nil, err
+	}
+	return g.directory.Channels(ctx, q)
 }
 
 // attachOwn takes out the files that a text of the command line names: they are files of this machine.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/gateway"
+	"herald/gateway/directory"
 )
 
 func channelsCmd(g *globals) *cobra.Command {
-	var args gateway.ChannelsArgs
+	var args directory.Query
 	asJSON := false
 	cmd := &cobra.Command{
 		Use: "channels [platform]", Short: "List the rooms and people that messages can be sent to", Args: cobra.MaximumNArgs(1),
@@ -22,7 +22,7 @@ made every five minutes from what the platforms tell and from the chats that hav
 			if len(words) > 0 {
 				args.Platform = words[0]
 			}
-			var lines []gateway.ChannelLine
+			var lines []directory.Channel
 			if err := g.call(cmd.Context(), "channels", args, &lines); err != nil {
 				return err
 			}

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"herald/cron"
-	"herald/gateway/delivery"
 	"herald/gateway/jobs/brief"
 	"herald/gateway/jobs/view"
 	"herald/gateway/router"
 	"herald/locales"
+	"herald/platforms"
 	"herald/platforms/format"
 	"herald/sessions"
 )
@@ -368,7 +368,7 @@ func (c *cronRequest) went(r brief.Result) string {
 		said = "; " + c.t("command.cron.silent")
 	}
 	for _, d := range r.Deliveries {
-		place := locales.Str("place", format.Code(delivery.TargetOf(d.Address, false)))
+		place := locales.Str("place", format.Code(platforms.TargetOf(d.Address, false)))
 		switch d.State {
 		case sessions.OutSent:
 			said += "; " + c.t("command.cron.sent", place)

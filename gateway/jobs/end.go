@@ -12,7 +12,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"herald/cron"
-	"herald/gateway/delivery"
 	"herald/gateway/jobs/brief"
 	"herald/gateway/jobs/view"
 	"herald/gateway/model"
@@ -285,7 +284,7 @@ func (e *Ends) keep(f finish, result brief.Result) (string, error) {
 		out.Status = cron.OutputSilent
 	}
 	for _, d := range result.Deliveries {
-		out.Sent = append(out.Sent, delivery.TargetOf(d.Address, false))
+		out.Sent = append(out.Sent, platforms.TargetOf(d.Address, false))
 	}
 	return cron.Outputs{Home: e.o.Home, Keep: e.o.Config().Keep}.Write(out)
 }

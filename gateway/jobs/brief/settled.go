@@ -138,7 +138,7 @@ func (w *Writer) noteDelivery(tx sessions.Tx, row sessions.OutboxRow, b Brief, m
 	if row.State == sessions.OutSent {
 		return nil
 	}
-	return w.undelivered(tx, b.Job, delivery.TargetOf(row.Message.Address,
+	return w.undelivered(tx, b.Job, platforms.TargetOf(row.Message.Address,
 		false)+": "+string(row.State)+": "+oneLine(w.o.Redact(row.Error)))
 }
 

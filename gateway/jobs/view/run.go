@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"herald/cron"
-	"herald/gateway/delivery"
 	"herald/gateway/jobs/brief"
+	"herald/platforms"
 	"herald/sessions"
 )
 
@@ -58,7 +58,7 @@ func viewRun(s sessions.View, run sessions.Run) (Run, error) {
 	out := Run{ID: run.ID, Job: run.Job, Slot: run.Slot, Until: run.Until, Slots: max(1, run.Slots), Kind: run.Kind, State: run.State,
 		Reason: run.Reason, Began: run.Began, Ended: run.Ended, Output: r.Output, Silent: r.Silent, Retry: r.Retry, Trouble: r.Problems}
 	for _, d := range r.Deliveries {
-		place := Place{Place: delivery.TargetOf(d.Address, false), Token: d.Token, From: d.From, State: d.State, Why: d.Error,
+		place := Place{Place: platforms.TargetOf(d.Address, false), Token: d.Token, From: d.From, State: d.State, Why: d.Error,
 			Mirrored: d.Mirrored}
 		if d.State == sessions.OutPending && s != nil {
 			why, err := waits(s, d.Rows)

@@ -1,4 +1,4 @@
-package delivery_test
+package directory_test
 
 import (
 	"context"
@@ -8,25 +8,25 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/gateway/delivery"
+	"herald/gateway/directory"
 	"herald/platforms"
 	"herald/platforms/all"
 )
 
 func TestParseTarget(t *testing.T) {
-	for in, want := range map[string]delivery.Target{
+	for in, want := range map[string]platforms.Target{
 		"origin": {Word: "origin"}, " LOCAL ": {Word: "local"}, "Slack": {Platform: "slack"}, "slack/T1": {Platform: "slack", Account: "T1"},
 		"Telegram:-100:7": {Platform: "telegram", Place: "-100:7"}, "SLACK/T1:C1:17.1": {Platform: "slack", Account: "T1", Place: "C1:17.1"},
 		"signal:group:a/b=": {Platform: "signal", Place: "group:a/b="}, "teams:19:x@thread.tacv2": {Platform: "teams", Place: "19:x@thread.tacv2"},
 		"slack: #general ": {Platform: "slack", Place: "#general"}, "origin:x": {Platform: "origin", Place: "x"},
 	} {
-		got, err := delivery.ParseTarget(in)
+		got, err := platforms.ParseTarget(in)
 		require.NoError(t, err, in)
 		require.Equal(t, want, got, in)
 	}
 	for _, in := range []string{"", " ", ":", ":C1", "slack:", "slack: ", "slack/", "slack/:C1", "/T1"} {
-		_, err := delivery.ParseTarget(in)
-		var te *delivery.TargetError
+		_, err := platforms.ParseTarget(in)
+		var te *platforms.TargetError
 		require.ErrorAs(t, err, &te, in)
 	}
 }
@@ -45,7 +45,7 @@ func FuzzParseTarget(f *testing.F) {
 }
 
 // town has one Telegram, two Slack workspaces, Signal and Teams.
-func town() delivery.Resolver {
+func town() directory.Resolver {
 	acc := func(p, id string) platforms.Account {
 		return platforms.Account{Platform: platforms.Name(p), ID: platforms.AccountID(id)}
 	}
@@ -64,11 +64,11 @@ func town() delivery.Resolver {
 		sig:   {room(sig, "group:q/1==", "Garden")},
 		teams: {parent, other},
 	}
-	homes := map[platforms.Name]delivery.Home{"telegram": {Chat: "-100", Thread: "7", Name: "Home"}, "slack": {Account: "T2", Chat: "C2", Name: "Base"}, "signal": {Chat: "+492", Name: "Home"}}
-	return delivery.Resolver{
+	homes := map[platforms.Name]directory.Home{"telegram": {Chat: "-100", Thread: "7", Name: "Home"}, "slack": {Account: "T2", Chat: "C2", Name: "Base"}, "signal": {Chat: "+492", Name: "Home"}}
+	return directory.Resolver{
 		Rules:    platforms.RulesOf(all.Kinds()),
 		Accounts: func() []platforms.Account { return []platforms.Account{tg, one, two, sig, teams} },
-		Home:     func(p platforms.Name) (delivery.Home, bool) { h, ok := homes[p]; return h, ok },
+		Home:     func(p platforms.Name) (directory.Home, bool) { h, ok := homes[p]; return h, ok },
 		Rooms:    func(a platforms.Account) []platforms.Room { return rooms[a] },
 		Open: func(_ context.Context, a platforms.Account, u platforms.UserID) (platforms.Address, error) {
 			if u == "U3" {
@@ -130,9 +130,9 @@ func TestResolver(t *testing.T) {
 	}
 	for _, in := range []string{"local", "origin"} {
 		_, err := r.Resolve(t.Context(), in, platforms.Address{})
-		require.ErrorIs(t, err, delivery.ErrLocal, in)
+		require.ErrorIs(t, err, directory.ErrLocal, in)
 	}
-	_, err := delivery.Resolver{Accounts: func() []platforms.Account { return nil }}.Resolve(t.Context(), "slack", origin)
+	_, err := directory.Resolver{Accounts: func() []platforms.Account { return nil }}.Resolve(t.Context(), "slack", origin)
 	require.ErrorContains(t, err, "no platform called")
 }
 
@@ -144,7 +144,7 @@ func TestResolver_RoundTrip(t *testing.T) {
 			if room.User == "U3" {
 				continue
 			}
-			at, err := r.Resolve(t.Context(), delivery.RoomTarget(a, room, true), platforms.Address{})
+			at, err := r.Resolve(t.Context(), directory.RoomTarget(a, room, true), platforms.Address{})
 			require.NoError(t, err)
 			if !room.Address.IsZero() {
 				require.Equal(t, room.Address, at)

@@ -1,4 +1,4 @@
-package delivery
+package directory
 
 import (
 	"cmp"
@@ -11,66 +11,7 @@ import (
 	"herald/platforms"
 )
 
-// The words of a target that are no place of a platform.
-const (
-	TargetOrigin = "origin" // where the thing was asked for
-	TargetLocal  = "local"  // nowhere: it is only kept
-)
-
-// Target is what a person writes to say where a message goes (spec 1.17):
-//
-//	origin | local | <platform>[/<account>] | <platform>[/<account>]:<place>
-//	place = <chat> | <chat>:<thread> | #<name>[:<thread>] | @<person> | <name of the home channel>
-//
-// Platform names are taken in any case, ids exactly as they are. The account is needed only where several accounts of
-// a platform run and the place does not say which one is meant.
-type Target struct {
-	// Word is TargetOrigin or TargetLocal, and then nothing else is set.
-	Word string
-	// Platform is in lower case; Account is empty where none is named.
-	Platform platforms.Name
-	Account  platforms.AccountID
-	// Place is what stands behind the colon; empty is the home channel.
-	Place string
-}
-
-// ParseTarget reads a target. It knows no platforms: Resolver does.
-func ParseTarget(s string) (Target, error) {
-	text := strings.TrimSpace(s)
-	head, place, placed := strings.Cut(text, ":")
-	name, account, qualified := strings.Cut(head, "/")
-	t := Target{Platform: platforms.Name(strings.ToLower(strings.TrimSpace(name))), Account: platforms.AccountID(strings.TrimSpace(account)), Place: strings.TrimSpace(place)}
-	switch {
-	case t.Platform == "":
-		return Target{}, &TargetError{Target: s, Reason: "names no platform"}
-	case qualified && t.Account == "":
-		return Target{}, &TargetError{Target: s, Reason: "names no account behind the slash"}
-	case placed && t.Place == "":
-		return Target{}, &TargetError{Target: s, Reason: "names no chat behind the colon; without the colon it means the home channel"}
-	case !placed && !qualified && (t.Platform == TargetOrigin || t.Platform == TargetLocal):
-		return Target{Word: string(t.Platform)}, nil
-	}
-	return t, nil
-}
-
-// TargetError says why a target can't be used, and what could have been meant.
-type TargetError struct {
-	Target string
-	Reason string
-	// Candidates are targets that would do, at most maxCandidates.
-	Candidates []string
-}
-
 const maxCandidates = 10
-
-// Error returns one line.
-func (e *TargetError) Error() string {
-	s := fmt.Sprintf("target %q: %s", e.Target, e.Reason)
-	if len(e.Candidates) > 0 {
-		s += ": " + strings.Join(e.Candidates, ", ")
-	}
-	return s
-}
 
 // Home is a home channel. Account is empty where the configuration names none.
 type Home struct {
@@ -99,15 +40,15 @@ type Resolver struct {
 var ErrLocal = errors.New("the target is local: nothing is sent")
 
 // Resolve returns the place that a target means. origin is where the thing was asked for, a zero address for nowhere:
-// then the target "origin" is local. Errors are *TargetError, ErrLocal, and those of Open. A place that is not known by a
+// then the target "origin" is local. Errors are *platforms.TargetError, ErrLocal, and those of Open. A place that is not known by a
 // name is taken for an id, and it is never replaced by the home channel.
 func (r Resolver) Resolve(ctx context.Context, target string, origin platforms.Address) (platforms.Address, error) {
-	t, err := ParseTarget(target)
+	t, err := platforms.ParseTarget(target)
 	if err != nil {
 		return platforms.Address{}, err
 	}
 	switch {
-	case t.Word == TargetOrigin && !origin.IsZero():
+	case t.Word == platforms.TargetOrigin && !origin.IsZero():
 		return origin, nil
 	case t.Word != "":
 		return platforms.Address{}, ErrLocal
@@ -124,7 +65,7 @@ func (r Resolver) Resolve(ctx context.Context, target string, origin platforms.A
 }
 
 // accounts returns those that a target may mean, at least one.
-func (r Resolver) accounts(target string, t Target) ([]platforms.Account, error) {
+func (r Resolver) accounts(target string, t platforms.Target) ([]platforms.Account, error) {
 	var mine []platforms.Account
 	var names, running []string
 	for _, a := range r.Accounts() {
@@ -143,10 +84,10 @@ func (r Resolver) accounts(target string, t Target) ([]platforms.Account, error)
 	case len(mine) > 0:
 		return mine, nil
 	case len(names) > 0:
-		return nil, &TargetError{Target: target, Reason: fmt.Sprintf("%s has no account %q; running", t.Platform, t.Account), Candidates: names}
+		return nil, &platforms.TargetError{Target: target, Reason: fmt.Sprintf("%s has no account %q; running", t.Platform, t.Account), Candidates: names}
 	}
 	slices.Sort(running)
-	return nil, &TargetError{Target: target, Reason: fmt.Sprintf("no platform called %q runs here; running", t.Platform), Candidates: running}
+	return nil, &platforms.TargetError{Target: target, Reason: fmt.Sprintf("no platform called %q runs here; running", t.Platform), Candidates: running}
 }
 
 // query is one target of one platform.
@@ -163,7 +104,7 @@ func (q query) fail(reason string, candidates ...string) (platforms.Address, err
 	if n := len(candidates) - maxCandidates; n > 0 {
 		candidates = append(candidates[:maxCandidates:maxCandidates], fmt.Sprintf("and %d more", n))
 	}
-	return platforms.Address{}, &TargetError{Target: q.target, Reason: reason, Candidates: candidates}
+	return platforms.Address{}, &platforms.TargetError{Target: q.target, Reason: reason, Candidates: candidates}
 }
 
 // home is the home channel.
@@ -260,7 +201,7 @@ func (q query) exact(chat platforms.ChatID, thread platforms.ThreadID) (platform
 	var candidates []string
 	for _, a := range q.accounts {
 		if len(have) == 0 || have[a] {
-			candidates = append(candidates, TargetOf(q.at(a, chat, thread), true))
+			candidates = append(candidates, platforms.TargetOf(q.at(a, chat, thread), true))
 		}
 	}
 	return q.fail("several accounts of this platform run; name one", candidates...)
@@ -371,20 +312,7 @@ func RoomTarget(a platforms.Account, room platforms.Room, withAccount bool) stri
 		}
 		return head + ":@" + string(room.User)
 	}
-	return TargetOf(room.Address, withAccount)
-}
-
-// TargetOf writes a place as a target. withAccount names the account.
-func TargetOf(at platforms.Address, withAccount bool) string {
-	s := string(at.Platform)
-	if withAccount {
-		s = at.AccountOf().String()
-	}
-	s += ":" + string(at.Chat)
-	if at.Thread != "" {
-		s += ":" + string(at.Thread)
-	}
-	return s
+	return platforms.TargetOf(room.Address, withAccount)
 }
 
 // called reports whether a room has a name, in any case and with or without its sign.

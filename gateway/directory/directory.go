@@ -1,4 +1,7 @@
-package gateway
+// Package directory knows the rooms and people that accounts can reach, by name, and the platforms' home channels. It is the
+// one place that finds out which address a target means. What it knows is kept in the store, so that names resolve right
+// after a start and while a platform is away. It sends nothing.
+package directory
 
 import (
 	"cmp"
@@ -11,7 +14,9 @@ import (
 	"sync"
 	"time"
 
-	"herald/gateway/delivery"
+	"github.com/rs/zerolog"
+
+	"herald/gateway/config"
 	"herald/platforms"
 	"herald/sessions"
 )
@@ -27,10 +32,29 @@ const (
 
 const spaceDirectory = "directory"
 
-// directory knows the rooms and people that accounts can reach, by name. What it knows is kept in the store, so that names
-// resolve right after a start and while a platform is away.
-type directory struct {
-	g *Gateway
+// Accounts are those whose rooms are known.
+type Accounts interface {
+	// Names returns the accounts that run.
+	Names() []platforms.Account
+	// Adapter returns the adapter that has an account now.
+	Adapter(platforms.Account) (platforms.Adapter, bool)
+}
+
+// Options is what a Directory is made from.
+type Options struct {
+	Store    sessions.Store
+	Accounts Accounts
+	// Config returns the configuration in force, which names home channels.
+	Config func() *config.Config
+	// Rules say how the platforms write ids.
+	Rules platforms.Rulebook
+	Log   zerolog.Logger
+	Now   func() time.Time
+}
+
+// Directory knows rooms, people and home channels by name. It is safe for concurrent use.
+type Directory struct {
+	o Options
 
 	building sync.Mutex // one rebuild at a time
 
@@ -39,9 +63,10 @@ type directory struct {
 	at    map[platforms.Account]time.Time // of the newest list
 }
 
-func newDirectory(ctx context.Context, g *Gateway) (*directory, error) {
-	d := &directory{g: g, rooms: map[platforms.Account][]platforms.Room{}, at: map[platforms.Account]time.Time{}}
-	err := g.store.View(ctx, func(v sessions.View) error {
+// Open reads what the store has of the directory.
+func Open(ctx context.Context, o Options) (*Directory, error) {
+	d := &Directory{o: o, rooms: map[platforms.Account][]platforms.Room{}, at: map[platforms.Account]time.Time{}}
+	err := o.Store.View(ctx, func(v sessions.View) error {
 		values, err := v.Values(spaceDirectory)
 		for _, val := range values {
 			var rooms []platforms.Room
@@ -60,15 +85,14 @@ func newDirectory(ctx context.Context, g *Gateway) (*directory, error) {
 }
 
 // of returns what is known of an account. It is not to be changed.
-func (d *directory) of(a platforms.Account) []platforms.Room {
+func (d *Directory) of(a platforms.Account) []platforms.Room {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.rooms[a]
 }
 
-// keep rebuilds the directory now and then until ctx ends.
-func (d *directory) keep(ctx context.Context) {
-	defer d.g.wg.Done()
+// Keep rebuilds the directory now and then until ctx ends.
+func (d *Directory) Keep(ctx context.Context) {
 	timer := time.NewTimer(directoryFirst)
 	defer timer.Stop()
 	for {
@@ -84,11 +108,11 @@ func (d *directory) keep(ctx context.Context) {
 
 // rebuild asks every account that can list its rooms and adds the chats of its sessions. What can't be asked keeps its
 // list.
-func (d *directory) rebuild(ctx context.Context) {
+func (d *Directory) rebuild(ctx context.Context) {
 	d.building.Lock()
 	defer d.building.Unlock()
-	for _, account := range d.g.accounts.Names() {
-		adapter, ok := d.g.accounts.Adapter(account)
+	for _, account := range d.o.Accounts.Names() {
+		adapter, ok := d.o.Accounts.Adapter(account)
 		if !ok || ctx.Err() != nil {
 			continue
 		}
@@ -98,7 +122,7 @@ func (d *directory) rebuild(ctx context.Context) {
 			rooms, err := lister.Rooms(call)
 			cancel()
 			if err != nil {
-				d.g.log.Debug().Str("account", account.String()).Err(err).Msg("the rooms of an account can't be listed now; the names that are known stay")
+				d.o.Log.Debug().Str("account", account.String()).Err(err).Msg("the rooms of an account can't be listed now; the names that are known stay")
 			} else {
 				listed = rooms
 			}
@@ -106,15 +130,15 @@ func (d *directory) rebuild(ctx context.Context) {
 			listed = nil
 		}
 		if err := d.set(ctx, account, listed); err != nil && ctx.Err() == nil {
-			d.g.log.Warn().Str("account", account.String()).Err(err).Msg("the channel directory can't be kept")
+			d.o.Log.Warn().Str("account", account.String()).Err(err).Msg("the channel directory can't be kept")
 		}
 	}
 }
 
 // set merges the listed rooms with the chats of sessions and keeps the result where it has changed.
-func (d *directory) set(ctx context.Context, account platforms.Account, listed []platforms.Room) error {
+func (d *Directory) set(ctx context.Context, account platforms.Account, listed []platforms.Room) error {
 	var talked []sessions.Session
-	err := d.g.store.View(ctx, func(v sessions.View) (err error) {
+	err := d.o.Store.View(ctx, func(v sessions.View) (err error) {
 		talked, err = v.Sessions(sessions.SessionQuery{Platform: account.Platform, Account: account.ID, Limit: directoryChats})
 		return err
 	})
@@ -130,14 +154,14 @@ func (d *directory) set(ctx context.Context, account platforms.Account, listed [
 	if err != nil {
 		return err
 	}
-	now := d.g.now()
+	now := d.o.Now()
 	d.mu.Lock()
 	d.rooms[account], d.at[account] = rooms, now
 	d.mu.Unlock()
 	if string(before) == string(data) {
 		return nil
 	}
-	return d.g.store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return tx.SetValue(spaceDirectory, account.String(), data, now) })
+	return d.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return tx.SetValue(spaceDirectory, account.String(), data, now) })
 }
 
 // mergeRooms returns the listed rooms and people, then the chats of sessions that are none of them, without
@@ -149,7 +173,7 @@ func mergeRooms(account platforms.Account, listed []platforms.Room, talked []ses
 		if !room.Address.IsZero() {
 			room.Address.Platform, room.Address.Account = account.Platform, account.ID
 		}
-		key := delivery.RoomTarget(account, room, true)
+		key := RoomTarget(account, room, true)
 		if seen[key] || room.Address.Chat == "" && room.User == "" {
 			return
 		}
@@ -184,21 +208,21 @@ func roomOf(o sessions.Origin) platforms.Room {
 	return room
 }
 
-// resolver finds delivery targets among what runs and is known.
-func (g *Gateway) resolver(ctx context.Context) delivery.Resolver {
-	return delivery.Resolver{
-		Rules:    g.rules,
-		Accounts: g.accounts.Names,
-		Home: func(p platforms.Name) (delivery.Home, bool) {
-			home, ok, err := g.home(ctx, p)
+// resolver finds targets among what runs and is known.
+func (d *Directory) resolver(ctx context.Context) Resolver {
+	return Resolver{
+		Rules:    d.o.Rules,
+		Accounts: d.o.Accounts.Names,
+		Home: func(p platforms.Name) (Home, bool) {
+			home, ok, err := d.home(ctx, p)
 			if err != nil {
-				g.log.Error().Err(err).Msg("the home channels can't be read")
+				d.o.Log.Error().Err(err).Msg("the home channels can't be read")
 			}
 			return home, ok
 		},
-		Rooms: g.directory.of,
+		Rooms: d.of,
 		Open: func(ctx context.Context, a platforms.Account, user platforms.UserID) (platforms.Address, error) {
-			adapter, ok := g.accounts.Adapter(a)
+			adapter, ok := d.o.Accounts.Adapter(a)
 			opener, can := adapter.(platforms.Opener)
 			if !ok || !can {
 				return platforms.Address{}, fmt.Errorf("%s can't open a direct chat; write to the bot there first", a)
@@ -208,72 +232,35 @@ func (g *Gateway) resolver(ctx context.Context) delivery.Resolver {
 	}
 }
 
-// target resolves a delivery target of the command line.
-func (g *Gateway) target(ctx context.Context, s string) (platforms.Address, error) {
-	at, err := g.resolver(ctx).Resolve(ctx, s, platforms.Address{})
-	if errors.Is(err, delivery.ErrLocal) {
-		return at, fmt.Errorf("target %q means no chat: nothing was sent", s)
+// Find returns the address that a target means. One that means no chat is an error.
+func (d *Directory) Find(ctx context.Context, target string) (platforms.Address, error) {
+	at, err := d.resolver(ctx).Resolve(ctx, target, platforms.Address{})
+	if errors.Is(err, ErrLocal) {
+		return at, fmt.Errorf("target %q means no chat: nothing was sent", target)
 	}
 	return at, err
 }
 
-// ChannelLine is one place or person for the command line.
-type ChannelLine struct {
-	Target string   `json:"target"`
-	Name   string   `json:"name,omitempty"`
-	Names  []string `json:"aliases,omitempty"`
-	Type   string   `json:"type"` // "dm", "group", "channel", "thread"
-	In     string   `json:"in,omitempty"`
-	Home   bool     `json:"home,omitempty"`
+// Home returns the address of a platform's home channel. ok is false when it has none; an error means that it has one that
+// can't be found.
+func (d *Directory) Home(ctx context.Context, name platforms.Name) (at platforms.Address, ok bool, err error) {
+	if _, ok, err := d.home(ctx, name); err != nil || !ok {
+		return platforms.Address{}, false, err
+	}
+	at, err = d.Find(ctx, string(name))
+	return at, true, err
 }
 
-// ChannelsArgs selects them.
-type ChannelsArgs struct {
-	// Platform limits the list to one platform or account; empty is all.
-	Platform string `json:"platform,omitempty"`
-	// Refresh asks the platforms before.
-	Refresh bool `json:"refresh,omitempty"`
+// Platforms are the names of those that run, each once.
+func (d *Directory) Platforms() []platforms.Name {
+	var out []platforms.Name
+	for _, a := range d.o.Accounts.Names() {
+		if !slices.Contains(out, a.Platform) {
+			out = append(out, a.Platform)
+		}
+	}
+	return out
 }
 
-func (g *Gateway) channelsVerb(ctx context.Context, raw json.RawMessage) (any, error) {
-	var args ChannelsArgs
-	if err := decodeArgs(raw, &args); err != nil {
-		return nil, err
-	}
-	if args.Refresh {
-		g.directory.rebuild(ctx)
-	}
-	name, id, _ := strings.Cut(args.Platform, "/")
-	name = strings.ToLower(name)
-	lines, found := []ChannelLine{}, false
-	count := map[platforms.Name]int{}
-	for _, a := range g.accounts.Names() {
-		count[a.Platform]++
-	}
-	for _, a := range g.accounts.Names() {
-		if name != "" && (string(a.Platform) != name || id != "" && string(a.ID) != id) {
-			continue
-		}
-		found = true
-		home, _, err := g.home(ctx, a.Platform)
-		if err != nil {
-			return nil, err
-		}
-		for _, room := range g.directory.of(a) {
-			kind := cmp.Or(room.Type, platforms.Channel)
-			if room.User != "" {
-				kind = platforms.DM
-			}
-			lines = append(lines, ChannelLine{Target: delivery.RoomTarget(a, room, count[a.Platform] > 1), Name: room.Name, Names: room.Aliases, Type: string(kind),
-				In: room.Parent, Home: home.Chat != "" && home.Chat == room.Address.Chat && (home.Account == "" || home.Account == a.ID)})
-		}
-	}
-	if !found {
-		_, err := g.target(ctx, args.Platform)
-		return nil, cmp.Or(err, fmt.Errorf("no such platform runs here: %q", args.Platform))
-	}
-	slices.SortStableFunc(lines, func(a, b ChannelLine) int {
-		return cmp.Or(cmp.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), cmp.Compare(a.Target, b.Target))
-	})
-	return lines, nil
-}
+// Rules are those of a platform.
+func (d *Directory) Rules(name platforms.Name) platforms.Rules { return d.o.Rules.Of(name) }

@@ -11,6 +11,7 @@ import (
 	"herald/gateway/admin"
 	"herald/gateway/config"
 	"herald/gateway/delivery"
+	"herald/gateway/directory"
 	"herald/platforms"
 )
 
@@ -31,14 +32,14 @@ func TestDirectory_NamesResolveAlsoAfterARestart(t *testing.T) {
 	s.give(h, e)
 	s.await(h, e.Address, "hello")
 
-	var lines []gateway.ChannelLine
-	require.NoError(t, h.ask("channels", gateway.ChannelsArgs{Platform: "Slack", Refresh: true}, &lines))
+	var lines []directory.Channel
+	require.NoError(t, h.ask("channels", directory.Query{Platform: "Slack", Refresh: true}, &lines))
 	targets := map[string]string{}
 	for _, l := range lines {
 		targets[l.Target] = l.Type + " " + l.Name
 	}
 	require.Equal(t, map[string]string{"slack:C1": "channel general", "slack:C2": "channel random", "slack:C5": "channel ops", "slack:@U7": "dm Ann Lee"}, targets)
-	require.ErrorContains(t, h.ask("channels", gateway.ChannelsArgs{Platform: "slakc"}, &lines), "no platform called")
+	require.ErrorContains(t, h.ask("channels", directory.Query{Platform: "slakc"}, &lines), "no platform called")
 
 	send := func(target string) error {
 		return h.ask("send", gateway.SendArgs{Target: target, Text: "to " + target}, &delivery.Sent{})
