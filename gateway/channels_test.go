@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/gateway"
 	"herald/gateway/admin"
 	"herald/gateway/config"
 	"herald/gateway/delivery"
@@ -42,7 +41,7 @@ func TestDirectory_NamesResolveAlsoAfterARestart(t *testing.T) {
 	require.ErrorContains(t, h.ask("channels", directory.Query{Platform: "slakc"}, &lines), "no platform called")
 
 	send := func(target string) error {
-		return h.ask("send", gateway.SendArgs{Target: target, Text: "to " + target}, &delivery.Sent{})
+		return h.ask("send", delivery.SendArgs{Target: target, Text: "to " + target}, &delivery.Sent{})
 	}
 	require.NoError(t, send("slack:#general"))
 	require.NoError(t, send("SLACK:@ann"))
@@ -71,7 +70,7 @@ func TestSetHome_IsKeptAndWinsOverTheConfiguration(t *testing.T) {
 	dm, thread := s.place("D0", ""), s.place("C1", "17.1")
 	send := func(text string) {
 		t.Helper()
-		require.NoError(t, h.ask("send", gateway.SendArgs{Target: "telegram", Text: text}, &delivery.Sent{}))
+		require.NoError(t, h.ask("send", delivery.SendArgs{Target: "telegram", Text: text}, &delivery.Sent{}))
 	}
 	h.until("it runs", func() bool { return h.ask("identify", nil, &json.RawMessage{}) == nil })
 	send("to the configured one")

@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -15,96 +13,13 @@ import (
 	"herald/gateway/router"
 	"herald/gateway/turn"
 	"herald/gateway/turn/show"
-	"herald/locales"
 	"herald/platforms"
-	"herald/platforms/format"
 	"herald/sessions"
 )
-
-// policyOf maps the configuration to who may talk.
-func policyOf(cfg *config.Config) access.Policy {
-	p := access.Policy{AllowedUsers: cfg.AllowedUsers, AllowAllUsers: cfg.AllowAllUsers, UnauthorizedDM: cfg.UnauthorizedDM,
-		Platforms: map[platforms.Name]access.PlatformPolicy{}, Rules: cfg.Platforms.Rules()}
-	for _, b := range cfg.Platforms.Blocks() {
-		if !b.On() {
-			continue
-		}
-		pp := platformPolicy(b.Shared())
-		if own, ok := b.Settings.(platforms.Guests); ok {
-			pp.GuestMode = own.Guests()
-		}
-		p.Platforms[b.Name()] = pp
-	}
-	return p
-}
-
-func platformPolicy(p config.Platform) access.PlatformPolicy {
-	return access.PlatformPolicy{
-		AllowedUsers: p.AllowedUsers, GroupAllowedUsers: p.GroupAllowedUsers, GroupAllowedChats: p.GroupAllowedChats, AllowedRoles: p.AllowedRoles,
-		AllowFrom: p.AllowFrom, GroupAllowFrom: p.GroupAllowFrom, AllowedChats: p.AllowedChats, AllowAll: p.AllowAll,
-		AllowUsernames: p.AllowUsernames, AllowBots: p.AllowBots, AdminFrom: p.AdminFrom, UserCommands: p.UserCommands,
-		GroupAdminFrom: p.GroupAdminFrom, GroupUserCommands: p.GroupUserCommands, UnauthorizedDM: p.UnauthorizedDM,
-	}
-}
 
 // platform returns the shared settings of a platform.
 func (g *Gateway) platform(name platforms.Name) config.Platform {
 	return g.cfg().Platforms.Shared(name)
-}
-
-// admission decides who may talk, for the router.
-type admission struct{ g *Gateway }
-
-func (a admission) Decide(e platforms.Event) router.Decision {
-	d := a.g.decide(e)
-	return router.Decision{Allowed: d.Allowed, Reason: d.Reason, Pair: d.Pairing, Bot: e.Sender.IsBot}
-}
-
-// Guard implements router.Access: bots that talk to each other without end are stopped, also over a restart, and the
-// chat is told once.
-func (a admission) Guard(tx sessions.Tx, e platforms.Event) (ok bool, notice *sessions.OutboxRow, err error) {
-	limits := loopLimits(a.g.cfg())
-	ok, began, err := access.AdmitBot(tx, limits, e, a.g.now())
-	if err != nil || !began {
-		return ok, nil, err
-	}
-	a.g.log.Warn().Str("platform", string(e.Address.Platform)).Str("chat", string(e.Address.Chat)).Dur("cooldown", limits.Cooldown).
-		Msg("bots have talked to each other for too long; they are not answered there for a while")
-	return ok, a.g.worker.Notice(e.Address, "🔁 "+a.g.texts.say(e.Address, "inbound.bot_loop", locales.Dur("time", limits.Cooldown))), nil
-}
-
-func loopLimits(cfg *config.Config) access.LoopLimits {
-	c := cfg.Gateway.BotLoopGuard
-	return access.LoopLimits{Off: !c.Enabled, MaxEvents: c.MaxEvents, Window: c.Window, Cooldown: c.Cooldown}
-}
-
-func (g *Gateway) decide(e platforms.Event) access.Decision {
-	return g.gate.Decide(e, g.accounts.IsTrusted(e.Address.AccountOf()))
-}
-
-// stranger answers an unknown person's direct message with a pairing code.
-func (g *Gateway) stranger(ctx context.Context, item sessions.InboxItem) {
-	e := item.Event
-	p := g.texts.printer(e.Address)
-	code, err := g.pairing.Request(ctx, e.Address.Platform, e.Sender.ID, e.Sender.Name)
-	text := ""
-	var wait *access.TooSoonError
-	switch {
-	case err == nil:
-		text = p.T("access.pairing.code", locales.Str("code", format.Code(code.Reveal())), locales.Dur("time", access.CodeTTL),
-			locales.Str("command", format.Code(fmt.Sprintf("herald pairing approve %s %s", e.Address.Platform, code.Reveal()))))
-	case errors.As(err, &wait), errors.Is(err, access.ErrAlreadyApproved):
-		return // they were told already; a second word would only help a guesser
-	case errors.Is(err, access.ErrTooManyPending):
-		text = p.T("access.pairing.full")
-	default:
-		g.log.Error().Err(err).Msg("a pairing code could not be made")
-		return
-	}
-	row := g.worker.Notice(e.Address, text)
-	if err := g.worker.Post(ctx, row); err != nil {
-		g.log.Error().Err(err).Msg("a pairing code could not be queued")
-	}
 }
 
 func (g *Gateway) keyOptions() sessions.KeyOptions {
@@ -237,4 +152,16 @@ func (g *Gateway) busyMode(at platforms.Address, o sessions.Options) turn.Mode {
 func (g *Gateway) acks(at platforms.Address) router.Acks {
 	d := g.shown(at)
 	return router.Acks{Show: d.BusyAck, Steer: d.BusySteerAck, Detail: d.BusyAckDetail}
+}
+
+// admission is the entrance as the router asks it.
+type admission struct {
+	access.Entrance
+	*access.Porter
+}
+
+// Decide implements router.Access.
+func (a admission) Decide(e platforms.Event) router.Decision {
+	d := a.Entrance.Decide(e)
+	return router.Decision{Allowed: d.Allowed, Reason: d.Reason, Pair: d.Pairing, Bot: e.Sender.IsBot}
 }

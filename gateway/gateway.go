@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -81,6 +80,7 @@ type Gateway struct {
 	courier     *workspace.Courier
 	models      *pool.Pool
 	gate        *access.Gate
+	entrance    access.Entrance
 	pairing     *access.Pairing
 	accounts    *accounts.Accounts
 	rules       platforms.Rulebook // of every kind of platform
@@ -138,20 +138,22 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	if g.pairing, err = access.NewPairing(ctx, g.store, g.rules, g.now); err != nil {
 		return nil, fmt.Errorf("read who was let in: %w", err)
 	}
-	g.gate = access.New(policyOf(opt.Config), g.pairing)
+	g.gate = access.New(access.PolicyOf(opt.Config), g.pairing)
 	if err := g.listen(); err != nil {
 		return nil, err
 	}
 	if err := g.buildAccounts(); err != nil {
 		return nil, err
 	}
+	g.entrance = access.Entrance{Gate: g.gate, Trusted: g.accounts.IsTrusted}
 	if g.directory, err = directory.Open(ctx, directory.Options{Store: g.store, Accounts: g.accounts, Config: g.cfg, Rules: g.rules, Log: g.log, Now: g.now}); err != nil {
 		return nil, err
 	}
 	if err := g.buildCore(); err != nil {
 		return nil, err
 	}
-	return g, g.mount()
+	g.mount()
+	return g, nil
 }
 
 // openStore opens the database and its lock.
@@ -246,20 +248,22 @@ func (g *Gateway) buildCore() error {
 	})
 	g.commands = command.New(command.Services{
 		Store: g.store, Printer: g.texts.printer, Render: g.worker.Controls, Take: g.worker.Take, Origin: g.origin,
-		Tier:    func(e platforms.Event) access.Tier { return g.decide(e).Tier },
-		May:     func(e platforms.Event, name string) bool { return g.decide(e).MayCommand(name) },
-		Named:   func(e platforms.Event) bool { return g.decide(e).Named },
-		SetHome: g.directory.SetHome, Forget: g.forget, Processes: g.processes, Checkpoints: g.checkpoints.Store(), Project: g.checkpoints.Project, Recovered: g.checkpoints.Recovered, Now: g.now, Models: g.models, Status: status{g}, Compress: g.models.Summarise,
+		Tier:    func(e platforms.Event) access.Tier { return g.entrance.Decide(e).Tier },
+		May:     func(e platforms.Event, name string) bool { return g.entrance.Decide(e).MayCommand(name) },
+		Named:   func(e platforms.Event) bool { return g.entrance.Decide(e).Named },
+		SetHome: g.directory.SetHome, Forget: g.forget, Processes: g.processes, Checkpoints: g.checkpoints.Store(), Project: g.checkpoints.Project, Recovered: g.checkpoints.Recovered, Now: g.now, Models: g.models, Status: g.summary(), Compress: g.models.Summarise,
 		Resend: g.worker.Resend, AnswerAsk: asker.AnswerClick, AnswerClick: g.accounts.AnswerClick,
 		MayDecide: func(e platforms.Event, requester platforms.UserID) bool {
-			return g.decide(e).MayDecide(g.cfg().Approvals.Scope, requester, e.Sender)
+			return g.entrance.Decide(e).MayDecide(g.cfg().Approvals.Scope, requester, e.Sender)
 		},
 		Decide: asker.Decide, Wake: asker.Wake, Jobs: func(e platforms.Event) command.Jobs { return g.scheduled.desk.OfEvent(e) }, Approvals: g.approvals, Confirm: func() bool { return g.cfg().Approvals.ConfirmSlash },
 		BusyMode: func(at platforms.Address) string { return g.shown(at).BusyInputMode },
 		Progress: func(at platforms.Address) string { return g.shown(at).ToolProgress }, Log: g.log,
 	})
+	porter := &access.Porter{Pairing: g.pairing, Limits: func() access.LoopLimits { return access.LoopLimitsOf(g.cfg()) },
+		Printer: g.texts.printer, Outbox: g.worker, Log: g.log, Now: g.now}
 	g.router = router.New(router.Options{
-		Store: g.store, Runner: g.runner, Access: admission{g}, Commands: g.commands, Outbox: g.worker, Printer: g.texts.printer, Metrics: g.metrics,
+		Store: g.store, Runner: g.runner, Access: admission{g.entrance, porter}, Commands: g.commands, Outbox: g.worker, Printer: g.texts.printer, Metrics: g.metrics,
 		Key: func(e platforms.Event) sessions.Key {
 			return sessions.KeyFor(sessions.SourceOf(g.opt.Profile, e), g.keyOptions())
 		},
@@ -272,10 +276,16 @@ func (g *Gateway) buildCore() error {
 		},
 		MaxActive: func() int { return g.cfg().MaxConcurrentSessions },
 		MaxText:   func() int64 { return int64(g.cfg().Gateway.MaxMessage) },
-		Stranger:  g.stranger, QueueMax: g.cfg().Gateway.MaxPending, Log: g.log, Now: g.now,
+		Stranger:  porter.Stranger, QueueMax: g.cfg().Gateway.MaxPending, Log: g.log, Now: g.now,
 	})
 	g.startJobs()
 	return nil
+}
+
+// summary describes the daemon to /status.
+func (g *Gateway) summary() command.Summary {
+	return command.Summary{Release: g.opt.Version, Started: g.started, Accounts: g.accounts.States, Sandbox: g.sandbox, Waiting: g.worker.Depth,
+		Redact: g.opt.Redactor.String, Now: g.now}
 }
 
 // checkpointGrace is how long a stop waits for a rollback that is changing files.
@@ -343,13 +353,6 @@ func (g *Gateway) recover(ctx context.Context) error {
 		return err
 	}
 	return g.processes.Recover(ctx)
-}
-
-func (g *Gateway) serve() {
-	defer g.wg.Done()
-	if err := g.http.Serve(g.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
-		g.log.Error().Err(err).Msg("the HTTP listener has ended")
-	}
 }
 
 // shutdown stops in order: nothing new comes in, what runs may end within the drain budget, what is ready is

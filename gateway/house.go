@@ -52,7 +52,7 @@ var passing = []string{delivery.SpaceGate, ask.SpaceQuestion, "retry", ask.Space
 func (g *Gateway) sweepValues(ctx context.Context) error {
 	limit := g.now().Add(-sqlite.DefaultFinished)
 	return g.store.Update(ctx, sessions.EdgeKeep, func(tx sessions.Tx) error {
-		if err := access.SweepBots(tx, loopLimits(g.cfg()), g.now()); err != nil {
+		if err := access.SweepBots(tx, access.LoopLimitsOf(g.cfg()), g.now()); err != nil {
 			return err
 		}
 		if err := access.SweepGrants(tx, g.now()); err != nil {

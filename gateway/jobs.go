@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -53,7 +52,7 @@ func (g *Gateway) openJobs() {
 	s.book = cron.NewBook(cron.BookOptions{Store: g.store, Zone: g.zone, Check: g.checkTask, Changed: s.requests.Poke, Now: g.now})
 	s.views = view.Reader{Store: g.store, Zone: g.zone, Now: g.now}
 	s.desk = desk.New(desk.Options{Store: g.store, Book: s.book, Runner: s.requests, Views: s.views,
-		Printer: g.texts.catalogs.Printer("en"), KeyOptions: g.keyOptions, Named: g.isNamed})
+		Printer: g.texts.catalogs.Printer("en"), KeyOptions: g.keyOptions, Named: g.entrance.Named})
 	account := platforms.AccountID(cmp.Or(g.opt.Profile, config.DefaultProfile))
 	s.briefs = brief.New(brief.Options{
 		Store: g.store, Account: account, KeyOptions: g.keyOptions, Describe: g.accounts.Describe, Places: g.directory, Rules: g.rules, Config: g.briefConfig, Zone: g.zone,
@@ -85,12 +84,6 @@ func (g *Gateway) runJobs(ctx context.Context) {
 	if err := g.scheduled.jobs.Run(ctx); err != nil {
 		g.log.Error().Err(err).Msg("cron: the scheduler has ended; no job runs until the next start")
 	}
-}
-
-// isNamed reports whether the person of a conversation is an admin by name.
-func (g *Gateway) isNamed(o sessions.Origin) bool {
-	return g.decide(platforms.Event{Address: o.Address, ChatType: o.ChatType, Scope: o.Scope, ParentChat: o.ParentChat,
-		Sender: platforms.User{ID: o.User, Alt: o.UserAlt, Name: o.UserName}, Message: &platforms.Message{}}).Named
 }
 
 // zone is whose clock schedules are read on.
@@ -156,15 +149,6 @@ func (g *Gateway) task(at platforms.Address) (t cron.Task, ok bool) {
 		g.log.Error().Err(err).Str("job", string(at.Chat)).Msg("cron: what a job does can't be read")
 	}
 	return t, ok
-}
-
-// cronVerb does what the command line asks of jobs; it may see and change all of them.
-func (g *Gateway) cronVerb(ctx context.Context, raw json.RawMessage) (any, error) {
-	var a desk.Args
-	if err := decodeArgs(raw, &a); err != nil {
-		return nil, err
-	}
-	return g.scheduled.desk.Clerk(g.scheduled.jobs).Do(ctx, a)
 }
 
 // mountJobs serves the scheduled jobs behind the door of the browser chat: who is let in there is the owner, who sees

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/gateway"
 	"herald/gateway/delivery"
 	"herald/gateway/model/modeltest"
 	"herald/platforms"
@@ -106,21 +105,21 @@ func TestMedia_SendTellsItsCaller(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.txt")
 	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
 	var reply delivery.Sent
-	require.NoError(t, h.ask("send", gateway.SendArgs{Target: "slack:C1", Text: "Today:\nMEDIA:/nowhere/gone.txt", Files: []string{file}}, &reply))
+	require.NoError(t, h.ask("send", delivery.SendArgs{Target: "slack:C1", Text: "Today:\nMEDIA:/nowhere/gone.txt", Files: []string{file}}, &reply))
 	require.Equal(t, "sent", reply.State)
 	require.Equal(t, []string{"gone.txt: there is no such file"}, reply.Refused)
 	require.Equal(t, []string{"report.txt"}, s.files())
 	require.Contains(t, s.texts(s.place("C1", "")), "Today:")
 
-	err := h.ask("send", gateway.SendArgs{Target: "slack:C1", Files: []string{filepath.Join(h.home, "herald.db")}}, &reply)
+	err := h.ask("send", delivery.SendArgs{Target: "slack:C1", Files: []string{filepath.Join(h.home, "herald.db")}}, &reply)
 	require.ErrorContains(t, err, "nothing was sent: herald.db: this file is protected")
-	require.ErrorContains(t, h.ask("send", gateway.SendArgs{Target: "slack:C1", Text: " \n"}, &reply), "the text is empty")
+	require.ErrorContains(t, h.ask("send", delivery.SendArgs{Target: "slack:C1", Text: " \n"}, &reply), "the text is empty")
 
 	s.mu.Lock()
 	s.notes = []string{"report.txt was over the workspace's limit"}
 	s.mu.Unlock()
 	reply = delivery.Sent{}
-	require.NoError(t, h.ask("send", gateway.SendArgs{Target: "slack:C1", Text: "Again", Files: []string{file}}, &reply))
+	require.NoError(t, h.ask("send", delivery.SendArgs{Target: "slack:C1", Text: "Again", Files: []string{file}}, &reply))
 	require.Equal(t, "sent", reply.State)
 	require.Equal(t, "report.txt was over the workspace's limit", reply.Error)
 	s.await(h, s.place("C1", ""), "over the workspace's limit")

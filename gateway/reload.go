@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 
+	"herald/gateway/access"
 	"herald/gateway/config"
 	"herald/gateway/model/pool"
 	"herald/platforms"
@@ -32,7 +33,7 @@ func (g *Gateway) reload(cfg *config.Config, report *config.Report, changes []co
 	old := g.cfg()
 	cfg = config.InForce(old, cfg)
 	g.config.Store(cfg)
-	g.gate.Set(policyOf(cfg))
+	g.gate.Set(access.PolicyOf(cfg))
 	if g.opt.SetLevel != nil && old.Log.Level != cfg.Log.Level {
 		g.opt.SetLevel(cfg.Log.Level)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/gateway"
 	"herald/gateway/admin"
 	"herald/sessions/sqlite"
 )
@@ -31,7 +30,7 @@ and start the daemon.`,
 			if err != nil {
 				return err
 			}
-			err = g.call(cmd.Context(), "backup", gateway.BackupArgs{Dest: dest}, nil)
+			err = g.call(cmd.Context(), "backup", admin.BackupArgs{Dest: dest}, nil)
 			if errors.Is(err, admin.ErrNoDaemon) {
 				err = g.withStore(cmd.Context(), func(store *sqlite.Store) error { return store.Backup(cmd.Context(), dest) })
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"herald/gateway"
+	"herald/gateway/admin"
 	"herald/gateway/config"
 	"herald/gateway/workspace"
 	"herald/tools/sandbox"
@@ -86,7 +86,7 @@ func sandboxStatusCmd(g *globals) *cobra.Command {
 			}
 			out, t := cmd.OutOrStdout(), s.Config.Terminal
 			fmt.Fprintf(out, "backend    %s\n", t.Backend)
-			var reply gateway.StatusReply
+			var reply admin.Status
 			if g.call(cmd.Context(), "status", nil, &reply) == nil {
 				fmt.Fprintf(out, "daemon     uses %s (%s)\n", reply.Sandbox, reply.SandboxBecause)
 			}
@@ -190,7 +190,7 @@ Its exit code is this verb's. Standard input is passed on unless it is a termina
 
 // follow takes over what a running daemon decided on for backend auto, so that both work in the same place.
 func (g *globals) follow(ctx context.Context, s workspace.Settings) {
-	var reply gateway.StatusReply
+	var reply admin.Status
 	if s.Config.Terminal.Backend != "auto" || g.call(ctx, "status", nil, &reply) != nil {
 		return
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/gateway"
 	"herald/gateway/delivery"
 )
 
@@ -42,7 +41,7 @@ to it is understood.`,
 				text = strings.TrimRight(string(data), "\n")
 			}
 			var reply delivery.Sent
-			if err := g.call(cmd.Context(), "send", gateway.SendArgs{Target: args[0], Text: text, Files: files}, &reply); err != nil {
+			if err := g.call(cmd.Context(), "send", delivery.SendArgs{Target: args[0], Text: text, Files: files}, &reply); err != nil {
 				return err
 			}
 			for _, line := range reply.Refused {

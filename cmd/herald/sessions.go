@@ -6,13 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/gateway"
 	"herald/gateway/admin"
 	"herald/sessions/sqlite"
 )
 
 func sessionsCmd(g *globals) *cobra.Command {
-	var args gateway.SessionsArgs
+	var args admin.SessionsArgs
 	asJSON := false
 	cmd := &cobra.Command{
 		Use: "sessions [words of a title]", Short: "List the sessions of this home", Args: cobra.MaximumNArgs(1),
@@ -24,11 +23,11 @@ func sessionsCmd(g *globals) *cobra.Command {
 			if args.Limit < 1 || args.Limit > 10000 {
 				return fmt.Errorf("--limit %d: want 1 to 10000", args.Limit)
 			}
-			var lines []gateway.SessionLine
+			var lines []admin.SessionLine
 			err := g.call(cmd.Context(), "sessions", args, &lines)
 			if errors.Is(err, admin.ErrNoDaemon) {
 				err = g.withStore(cmd.Context(), func(store *sqlite.Store) (err error) {
-					lines, err = gateway.ListSessions(cmd.Context(), store, args)
+					lines, err = admin.ListSessions(cmd.Context(), store, args)
 					return err
 				})
 			}

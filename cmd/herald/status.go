@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/gateway"
 	"herald/gateway/admin"
 )
 
@@ -23,7 +22,7 @@ func statusCmd(g *globals) *cobra.Command {
 		Use: "status", Short: "Show what the running daemon is doing", Args: cobra.NoArgs,
 		Example: "  herald status\n  herald status --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var reply gateway.StatusReply
+			var reply admin.Status
 			if err := g.call(cmd.Context(), "status", nil, &reply); err != nil {
 				return err
 			}
@@ -52,7 +51,7 @@ func (g *globals) call(ctx context.Context, verb string, args, out any) error {
 	return admin.Call(ctx, paths.Socket, verb, args, out)
 }
 
-func printStatus(w io.Writer, r gateway.StatusReply) {
+func printStatus(w io.Writer, r admin.Status) {
 	ready := "ready"
 	if !r.Health.Ready {
 		ready = "NOT READY (" + r.Health.State + ")"

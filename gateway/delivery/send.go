@@ -18,6 +18,15 @@ const sendWait = 15 * time.Second
 // reason.
 type Attach func(ctx context.Context, text string, at platforms.Address) (rest string, files []platforms.Attachment, refused []string)
 
+// SendArgs asks to send a message to a chat.
+type SendArgs struct {
+	// Target says where; see platforms.Target.
+	Target string `json:"target"`
+	Text   string `json:"text"`
+	// Files are absolute paths, sent behind the text as a MEDIA tag in it would be.
+	Files []string `json:"files,omitempty"`
+}
+
 // Sent says what became of a message that somebody asked to send.
 type Sent struct {
 	Rows []sessions.OutboxID `json:"rows"`

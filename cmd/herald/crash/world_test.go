@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"herald/gateway"
 	"herald/gateway/admin"
 	"herald/gateway/config"
 	"herald/platforms/platformtest/telegramtest"
@@ -455,7 +454,7 @@ func (w *world) quiet() {
 		w.pause(60 * time.Millisecond)
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		var s gateway.StatusReply
+		var s admin.Status
 		if err := admin.Call(ctx, w.paths.Socket, "status", nil, &s); err != nil {
 			last, calm = err.Error(), 0
 			return false
