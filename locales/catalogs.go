@@ -85,7 +85,7 @@ func (c *Catalogs) Choose(names ...string) *Printer {
 	return c.Printer(Source)
 }
 
-// Reload forgets all texts, so that changed overlays are read anew. Printers that exist keep their old texts.
+// Reload forgets all texts, so that changed overlays are read again. Printers that exist keep their old texts.
 func (c *Catalogs) Reload() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,7 +22,7 @@ func Resolve(name string) string {
 	return Source
 }
 
-// alias knows the tags and names of the languages that Herald has or is to have (spec gateway 5).
+// alias knows the tags and names of the languages that Herald has or is to have.
 func alias(n string) (string, bool) {
 	switch n {
 	case "en", "english", "eng":

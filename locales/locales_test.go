@@ -33,7 +33,7 @@ func catalogs(t testing.TB, o Options) *Catalogs {
 
 var forms = []string{"zero", "one", "two", "few", "many", "other"}
 
-// base takes a plural form off a key. A key is plural when its .other stands in the catalog.
+// base takes a plural form off a key. A key is plural when the catalog has its .other form.
 func base(texts map[string]string, key string) (string, string) {
 	i := strings.LastIndexByte(key, '.')
 	if i > 0 && slices.Contains(forms, key[i+1:]) {

@@ -154,7 +154,7 @@ func (f *jobFlags) args(cmd *cobra.Command) (a desk.Args, err error) {
 func cronAddCmd(g *globals) *cobra.Command {
 	f := jobFlags{}
 	cmd := &cobra.Command{Use: "add <when> [what]", Aliases: []string{"create"}, Short: "Make a job", Args: cobra.RangeArgs(1, 2),
-		Long: `Makes a job. When and what may stand in one argument: herald cron add "every weekday at 9 send me the news".
+		Long: `Makes a job. The time and the prompt may be one argument: herald cron add "every weekday at 9 send me the news".
 
 When: "every 30m" (or 30m), "every hour", "every weekday at 9am", "mon and thu at 14:00", "in 2h" (once), a time such as
 2027-01-31T09:00 (once), or a cron expression such as "0 9 * * 1-5". Without --deliver the output is only kept.`,

@@ -58,7 +58,7 @@ func cronStatusCmd(g *globals) *cobra.Command {
 
 func cronIncidentsCmd(g *globals) *cobra.Command {
 	asJSON, all := false, false
-	cmd := &cobra.Command{Use: "incidents", Short: "List what fails, by job and cause; an acknowledged cause is told of no more", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "incidents", Short: "List what fails, by job and cause; an acknowledged cause is not reported again", Args: cobra.NoArgs,
 		Example: "  herald cron incidents\n  herald cron incidents --all\n  herald cron incidents ack 0123abcd",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := g.cron(cmd.Context(), desk.Args{Action: "incidents", All: all})
@@ -89,7 +89,7 @@ func cronAckCmd(g *globals) *cobra.Command {
 			printIncidents(cmd.OutOrStdout(), r, time.Now())
 			return nil
 		}}
-	cmd.Flags().BoolVar(&back, "undo", false, "be told of it again")
+	cmd.Flags().BoolVar(&back, "undo", false, "report it again")
 	return cmd
 }
 

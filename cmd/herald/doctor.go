@@ -19,7 +19,7 @@ func doctorCmd(g *globals) *cobra.Command {
 	db := &cobra.Command{
 		Use: "db", Short: "Check the database", Args: cobra.NoArgs,
 		Long: `Check the database: structure, references, the search index, rows that belong to nothing. With --rebuild
-(the daemon must not run) the search index is made anew from the transcripts.`,
+(the daemon must not run) the search index is rebuilt from the transcripts.`,
 		Example: "  herald doctor db\n  herald doctor db --rebuild",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var report sqlite.Report
@@ -45,7 +45,7 @@ func doctorCmd(g *globals) *cobra.Command {
 					if err := store.Rebuild(cmd.Context()); err != nil {
 						return err
 					}
-					fmt.Fprintln(cmd.OutOrStdout(), "the search index was made anew")
+					fmt.Fprintln(cmd.OutOrStdout(), "the search index was rebuilt")
 				}
 				report, err = store.Check(cmd.Context())
 			}
@@ -59,7 +59,7 @@ func doctorCmd(g *globals) *cobra.Command {
 			return nil
 		},
 	}
-	db.Flags().BoolVar(&rebuild, "rebuild", false, "make the search index anew")
+	db.Flags().BoolVar(&rebuild, "rebuild", false, "rebuild the search index")
 	cmd.AddCommand(db)
 	return cmd
 }
@@ -82,7 +82,7 @@ To go on, choose one:
   - put a backup in its place:  rm -f %[1]s-wal %[1]s-shm && cp <backup> %[1]s
   - save what can be read:      sqlite3 %[1]s .recover | sqlite3 %[2]s/recovered.db
     and put recovered.db in its place the same way
-  - start anew without the old conversations:  mv %[1]s %[1]s.old && rm -f %[1]s-wal %[1]s-shm
+  - start without the old conversations:  mv %[1]s %[1]s.old && rm -f %[1]s-wal %[1]s-shm
 `, damage.Path, dir)
 	return coded{errors.New("the database is damaged: see above"), exitConfig}
 }

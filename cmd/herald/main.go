@@ -16,7 +16,7 @@ import (
 	"herald/tools/sandbox/local"
 )
 
-// Exit codes. 75 asks a supervisor to start Herald again, 78 says that it would fail again (spec 1.19).
+// Exit codes. 75 asks a supervisor to start Herald again, 78 says that it would fail again.
 const (
 	exitFailed = 1
 	exitConfig = 78

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// names answers like a name server: each question of a name gets its next answer, the last one for ever.
+// names answers like a name server: each question of a name gets its next answer, the last one forever.
 type names struct {
 	mu      sync.Mutex
 	answers map[string][][]string

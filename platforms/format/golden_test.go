@@ -15,7 +15,7 @@ import (
 	"herald/platforms"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Each testdata/source/*.md is rendered to each dialect with the limits of its platform, and once cut small.
 func TestRender_Golden(t *testing.T) {

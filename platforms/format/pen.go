@@ -48,7 +48,7 @@ type penState struct {
 	unquote string // of quoted
 	marks   [len(nest{})]openMark
 	nmarks  int
-	open    [maxDepth]*container // list items whose marker stands in this chunk
+	open    [maxDepth]*container // list items whose marker is in this chunk
 	nopen   int
 	// fresh is true at the start of a line's text, closed right behind the end of a mark.
 	fresh, closed bool
@@ -212,7 +212,7 @@ func (p *pen) newline(hard bool) {
 // breaker is a notation that marks a hard line break before the line feed.
 type breaker interface{ hardBreak() string }
 
-// blank writes a blank line between two blocks, quoted when both stand in the same quotes.
+// blank writes a blank line between two blocks, quoted when both are in the same quotes.
 func (p *pen) blank(a, b *leaf) {
 	p.show("\n")
 	if open, _ := p.is.quote(); open != "" {

@@ -287,7 +287,7 @@ type delimiter struct {
 	char  byte
 	count int
 	at    int
-	size  int // as it stands in the text
+	size  int // in the text
 }
 
 // inlineScan reads one block and finds where what can be shown ends, and what is open there.

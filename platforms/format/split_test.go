@@ -116,7 +116,7 @@ func TestRender_Property_MarkdownOfAChunkShowsTheSame(t *testing.T) {
 }
 
 // letters is what s says, without white space, the markers of items (those around an item that began earlier
-// stand in Markdown again) and the lines of tables, sorted, because wrapped cells stand side by side.
+// are Markdown again) and the lines of tables, sorted, because wrapped cells are side by side.
 func letters(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("•◦▪☐☑-|—:.0123456789", r) {

@@ -18,7 +18,7 @@ func ackAfterCommit(t *testing.T, s *stage) {
 		t.Fatalf("the refused event came back as %q, was %q", offered[1].ID, offered[0].ID)
 	}
 	if n := s.world.Unacknowledged(); n == 0 {
-		t.Fatal("the service was told of an event that is not committed")
+		t.Fatal("the service got word of an event that is not committed")
 	}
 	if s.adapter.Health().Inbound {
 		t.Error("the adapter says inbound is fine while the core refuses events")

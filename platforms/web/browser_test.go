@@ -559,7 +559,7 @@ func TestBrowser(t *testing.T) {
 		s.setGate(nil)
 		s.WaitText("while you were away")
 		s.Wait(`document.querySelector("#status").hidden`)
-		// And when the daemon itself was started anew: its numbers begin anew too.
+		// And when the daemon itself was restarted: its numbers start over too.
 		s.stop()
 		s.WaitText("Reconnecting…")
 		s.start()

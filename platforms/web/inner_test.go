@@ -100,7 +100,7 @@ func TestHub_MemoryIsBounded(t *testing.T) {
 	require.Empty(t, h.byKey)
 }
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestRenderMarkdown_Golden(t *testing.T) {
 	sources, err := filepath.Glob("testdata/*.md")

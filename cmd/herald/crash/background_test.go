@@ -13,7 +13,7 @@ import (
 	"herald/gateway/model/modeltest"
 )
 
-// backgroundAnswer starts a background process that waits for a file, and tells of its news.
+// backgroundAnswer starts a background process that waits for a file, and reports its news.
 func backgroundAnswer(r modeltest.Request) modeltest.Reply {
 	last := r.LastUser()
 	_, answered := r.ToolResult()

@@ -18,7 +18,7 @@ import (
 // defaultRuns is how many runs are made without RUNS.
 const defaultRuns = 6
 
-// TestRandom lives through random lives: several chats talk, stop and begin anew, the daemon is killed at
+// TestRandom lives through random lives: several chats talk, stop and start over, the daemon is killed at
 // random times and failpoints and restarted in between, updates come twice and in the wrong order, the
 // platform refuses, resets and answers by halves, the model fails and stammers. Afterwards all is quiet and
 // P1 to P5 and P11 hold.
@@ -108,7 +108,7 @@ func live(t *testing.T, seed uint64) {
 	w.finish()
 }
 
-// wander is one person: they ask, do not always wait, stop, begin anew, press what can be pressed.
+// wander is one person: they ask, do not always wait, stop, start over, press what can be pressed.
 func (w *world) wander(d *dice, at place) {
 	kinds := []kind{plain, plain, plain, tool, tool, twoStep, batch, long, slow, slowTool, todo, big}
 	for range 4 + d.n(5) {

@@ -102,7 +102,7 @@ func (k *keeper) shows(part string) func() bool {
 	return func() bool { return strings.Contains(strings.Join(texts(k.tg.Visible(7)), "\n"), part) }
 }
 
-// tree is "old", "new", or what stands in the files when they are neither wholly before nor wholly after.
+// tree is "old", "new", or what the files hold when they are neither wholly before nor wholly after.
 func (k *keeper) tree() string {
 	found := map[string]bool{}
 	for _, name := range threeFiles {

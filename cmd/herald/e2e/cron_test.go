@@ -81,7 +81,7 @@ func TestCron_AManagedBriefIsAnswered(t *testing.T) {
 			}
 			require.NotContains(t, m.Text, "secret of the channel")
 		}
-		require.Equal(t, 1, told, "the brief stands in the input once")
+		require.Equal(t, 1, told, "the brief is in the input once")
 	}
 	o.fake.Write(slacktest.Post{Channel: o.dm, Text: "who wrote the first one?"})
 	knows("who wrote the first one?")

@@ -101,7 +101,7 @@ func (o *slackOffice) chatsInPrivate() {
 func (o *slackOffice) answersInTheThread() {
 	o.root = o.fake.Write(slacktest.Post{Channel: o.general, Mention: true, Text: "what is 6 times 8?"})
 	o.sees(o.general, o.root, "= 48")
-	require.Empty(o.t, o.fake.Visible("", o.general, ""), "the answer stands in the thread alone")
+	require.Empty(o.t, o.fake.Visible("", o.general, ""), "the answer is in the thread alone")
 	o.fake.Write(slacktest.Post{Channel: o.general, Thread: o.root, Text: "what is 7 times 8?"}) // without a mention
 	o.sees(o.general, o.root, "= 56")
 }

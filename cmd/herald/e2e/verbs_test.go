@@ -50,7 +50,7 @@ func TestVerbs_WithoutADaemon(t *testing.T) {
 	require.Contains(t, r.err, "has not run here yet")
 	require.Contains(t, p.good("sessions"), "no sessions")
 	require.Contains(t, p.good("doctor", "db"), "no problem found")
-	require.Contains(t, p.good("doctor", "db", "--rebuild"), "made anew")
+	require.Contains(t, p.good("doctor", "db", "--rebuild"), "was rebuilt")
 	require.Contains(t, p.good("config", "check"), "the configuration is good")
 	copied := filepath.Join(t.TempDir(), "copy.db")
 	require.Contains(t, p.good("backup", copied), "passes its check")

@@ -106,7 +106,7 @@ func (d *Discord) threadOf(m *message, name string, owner *user, body *threadBod
 	return t
 }
 
-// threadWithout starts a thread without a message, which the channel is told of unless it is private.
+// threadWithout starts a thread without a message, which the channel hears about unless it is private.
 func (d *Discord) threadWithout(parent *channel, kind ChannelType, name string, owner *user, body *threadBody) *channel {
 	t := d.openThread(parent, "", kind, name, owner, body)
 	d.tellThread(t)

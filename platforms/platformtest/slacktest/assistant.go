@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// head finds the thread of an assistant call, and begins to keep what stands in its head.
+// head finds the thread of an assistant call, and begins to keep its head.
 func (s *Server) head(t *team, c *call) (*channel, string, *assistantThread, error) {
 	ch := t.find(c.get("channel_id"))
 	ts := c.get("thread_ts")

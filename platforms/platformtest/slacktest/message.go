@@ -93,7 +93,7 @@ func (m *message) snapshot(t *team) Message {
 }
 
 // Visible returns the bot's own messages in a place as people see them now, oldest first: with thread empty
-// what stands in the channel itself (roots, and replies that were sent to the channel too), otherwise the
+// what is in the channel itself (roots, and replies that were sent to the channel too), otherwise the
 // replies of that thread. Ephemeral ones are there too, see Message.Ephemeral.
 func (s *Server) Visible(team, channel, thread string) []Message {
 	return s.list(team, channel, func(m *message) bool {

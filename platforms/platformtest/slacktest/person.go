@@ -178,7 +178,7 @@ func (s *Server) OpenHome(team, user, tab string) {
 	s.event(t, nil, "app_home_opened", inner)
 }
 
-// assistantThread is what stands in the head of a thread.
+// assistantThread is the head of a thread.
 type assistantThread struct {
 	user    string // who opened it; empty for one that only has a status
 	context string // the channel that the person looks at

@@ -15,7 +15,7 @@ type envelope struct {
 	event   string // the event's id
 	payload json.RawMessage
 	accepts bool // an acknowledgement may carry a payload
-	// interaction is what is told of the acknowledgement; nil for events.
+	// interaction receives the acknowledgement; nil for events.
 	interaction *interaction
 
 	ids     []string // of the deliveries; the newest is last

@@ -145,7 +145,7 @@ const (
 	Sealed      Streaming = "completed"
 )
 
-// Message is a message as it stands in a channel.
+// Message is a message as it is in a channel.
 type Message struct {
 	Team, Channel string
 	TS            string // its id

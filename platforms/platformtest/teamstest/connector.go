@@ -243,7 +243,7 @@ func (s *Server) say(r *room, thread string, a *sent) (int, any, error) {
 }
 
 // parts splits an activity as Teams does: the text is one message, and each card or picture one of its own, unless
-// they are laid out as a carousel. (That pictures are split off too is told of Teams, not documented.)
+// they are laid out as a carousel. (That pictures are split off too is what people report, not documented.)
 func (a *sent) parts() []*sent {
 	var parts []*sent
 	if a.Text != "" || len(a.Attachments) == 0 {

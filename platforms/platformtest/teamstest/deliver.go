@@ -263,7 +263,7 @@ func (s *Server) post(endpoint string, body []byte, flaw Flaw) (int, []byte, err
 }
 
 // Forge posts what a person would write with a flawed token, once, and returns what the bot answered. Nothing of it
-// stands in the room.
+// is in the room.
 func (s *Server) Forge(p Post, flaw Flaw) Delivery {
 	s.mu.Lock()
 	r := s.rooms[p.Room]

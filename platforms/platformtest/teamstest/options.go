@@ -24,7 +24,7 @@ type Options struct {
 	TokenLife time.Duration
 	// DeliveryTimeout is how long a delivery waits for the bot. 0 is 15 seconds, the Bot Framework's own.
 	DeliveryTimeout time.Duration
-	// Attempts is how often an activity is offered before it counts as lost; 0 is for ever. Invokes are offered
+	// Attempts is how often an activity is offered before it counts as lost; 0 is forever. Invokes are offered
 	// once: a person waits for their answer.
 	Attempts int
 	// RetryEvery is the pause between two attempts. 0 is 20 ms.

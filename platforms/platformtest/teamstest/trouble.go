@@ -48,7 +48,7 @@ func (s *Server) Break(f Fault) {
 	})
 }
 
-// Vague makes the connector answer every new message with 202 and no id, as it is told of Teams now and then.
+// Vague makes the connector answer every new message with 202 and no id, as people report of Teams now and then.
 func (s *Server) Vague(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -69,7 +69,7 @@ type Post struct {
 	// Files are files and pictures. In personal chats a file comes with a pre-authorised URL, elsewhere only as
 	// a reference that Graph resolves, as in Teams.
 	Files []File
-	// Quote is a message that the person answers in a chat: its text stands in a quotation.
+	// Quote is a message that the person answers in a chat: its text is in a quotation.
 	Quote string
 	// HTML asks for a rich message, so that the text/html mirror has a <strong> that the text has not.
 	HTML bool
@@ -86,7 +86,7 @@ type Button struct {
 	URL  string
 }
 
-// Message is a message as it stands in a room.
+// Message is a message as it is in a room.
 type Message struct {
 	ID     string
 	Room   string

@@ -84,7 +84,7 @@ type sentEntity struct {
 	streamInfo
 }
 
-// streamInfo marks an activity as part of a stream. It stands in an entity "streaminfo" or in channelData.
+// streamInfo marks an activity as part of a stream. It is in an entity "streaminfo" or in channelData.
 type streamInfo struct {
 	StreamType     string `json:"streamType"`
 	StreamID       string `json:"streamId"`

@@ -202,7 +202,7 @@ func (s *Server) change(room, message, kind, event string, alter func(*Message))
 }
 
 // React makes a person put a reaction on a message: "like", "heart", "laugh", "surprised", "sad", "angry" or a newer
-// one such as "1f440_eyes". The bot is told of those on its own messages. The zero User is the room's first member.
+// one such as "1f440_eyes". The bot hears about those on its own messages. The zero User is the room's first member.
 func (s *Server) React(room, message, kind string, who User) {
 	s.reactBy(room, message, kind, who, false)
 }

@@ -40,7 +40,7 @@ type Command struct {
 	Description string `json:"description"`
 }
 
-// Message is a message as it stands in a chat.
+// Message is a message as it is in a chat.
 type Message struct {
 	ID      int
 	Chat    int64
