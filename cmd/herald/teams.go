@@ -25,7 +25,7 @@ func teamsManifestCmd(g *globals) *cobra.Command {
 		Long: `Write the app package: a zip archive with the manifest and two icons. Upload it in Teams under Apps, Manage your
 apps, Upload an app. Without --write the manifest alone is printed.
 
-The bot's id is TEAMS_CLIENT_ID where --bot-id does not say another. With --rsc the app asks forevery message of
+The bot's id is TEAMS_CLIENT_ID where --bot-id does not say another. With --rsc the app asks for every message of
 the chats and channels where it is added, and not only for those that mention it; set
 TEAMS_REQUIRE_MENTION=true then if it should still answer mentions only.`,
 		Example: "  herald teams manifest --write herald-teams.zip\n  herald teams manifest --write herald-teams.zip --name Hal --rsc --version 1.0.1",
@@ -62,7 +62,7 @@ TEAMS_REQUIRE_MENTION=true then if it should still answer mentions only.`,
 	f.StringVar(&o.BotID, "bot-id", "", "Application (client) ID of the bot (default TEAMS_CLIENT_ID)")
 	f.StringVar(&o.Name, "name", "", "what people see and mention, at most 30 characters (default Herald)")
 	f.StringVar(&o.Version, "version", "", "version of the package; a higher one replaces an installed app (default 1.0.0)")
-	f.BoolVar(&o.RSC, "rsc", false, "ask forevery message of the chats and channels where the app is")
+	f.BoolVar(&o.RSC, "rsc", false, "ask for every message of the chats and channels where the app is")
 	f.StringVar(&o.Developer, "developer", "", "who is shown as the developer")
 	f.StringVar(&o.Website, "website", "", "https address of the developer")
 	f.StringVar(&o.Privacy, "privacy", "", "https address of the privacy statement")

@@ -18,7 +18,7 @@ type usage struct {
 	CPU  time.Duration
 }
 
-// tick is the unit of the CPU times in /proc/<pid>/stat: USER_HZ, which is 100 a second forevery Linux
+// tick is the unit of the CPU times in /proc/<pid>/stat: USER_HZ, which is 100 a second for every Linux
 // architecture that Go runs on.
 const tick = time.Second / 100
 

@@ -1,7 +1,7 @@
 // Package format turns the Markdown that the agent writes into what each chat platform shows, and cuts it
 // into messages that fit.
 //
-// There is one way through it forevery dialect: goldmark's tree becomes a flat document of lines (parse.go,
+// There is one way through it for every dialect: goldmark's tree becomes a flat document of lines (parse.go,
 // table.go), the one splitter chooses where to cut (split.go), and a pen writes any range of the document in a
 // notation (pen.go and one file for each notation). A cut is made between words of the document, never in
 // written markup, so every chunk opens and closes its own tags, fences and styles.

@@ -137,7 +137,7 @@ func commanding(t *testing.T, s *stage) {
 			t.Fatal(err)
 		}
 		if n := s.copies(p, word); n != 0 {
-			t.Fatalf("%d copies foreverybody, want none", n)
+			t.Fatalf("%d copies for everybody, want none", n)
 		}
 	}
 	if got := people.Told(p); !slices.Equal(got, words) {

@@ -40,7 +40,7 @@ const (
 
 // door decides which requests come in: by the name they were sent to (against DNS rebinding), by the page
 // they come from (against other sites in the same browser), and by session or token. Wrong secrets are
-// counted by the address that connects; behind a reverse proxy that is the proxy's, foreveryone.
+// counted by the address that connects; behind a reverse proxy that is the proxy's, for everyone.
 type door struct {
 	hosts    map[string]bool
 	loopback bool // bound to loopback: an address of another machine in Host is no address of ours

@@ -144,7 +144,7 @@ func (g *discordGuild) runsACommand() {
 		return i.Answered && i.Private && !i.Thinking && i.Text != ""
 	})
 	for _, m := range g.fake.Visible(g.general) {
-		require.True(g.t, m.Ephemeral, "%q is foreverybody", m.Text)
+		require.True(g.t, m.Ephemeral, "%q is for everybody", m.Text)
 	}
 }
 

@@ -21,7 +21,7 @@ var (
 	exitPhrase = regexp.MustCompile(`has ended[^.]*\.`)
 )
 
-// workers is a daemon on a fake Telegram whose model starts a background process forevery "start taskN" and reports
+// workers is a daemon on a fake Telegram whose model starts a background process for every "start taskN" and reports
 // its news.
 type workers struct {
 	*place

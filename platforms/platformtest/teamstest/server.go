@@ -161,7 +161,7 @@ func (s *Server) Acts(room string) []Act {
 	return out
 }
 
-// Watch calls f forevery act from now on, in order and while nothing else happens: f must not call the fake.
+// Watch calls f for every act from now on, in order and while nothing else happens: f must not call the fake.
 func (s *Server) Watch(f func(Act)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
