@@ -44,12 +44,11 @@ type Discord struct {
 	activity     string
 
 	// REST
-	calls      map[string]int
-	unknown    []string
-	limits     map[string]limit
-	buckets    map[string]*bucket
-	windows    map[string]time.Time // retry-after windows by bucket, "" is the whole bot
-	violations []string
+	calls   map[string]int
+	unknown []string
+	limits  map[string]limit
+	buckets map[string]*bucket
+	windows faults.Windows[string] // by bucket, "" is the whole bot
 
 	// gateway
 	sessions   []*session
@@ -71,7 +70,7 @@ func New(o Options) *Discord {
 	d := &Discord{
 		o: o, script: &faults.Script{}, users: map[ID]*user{}, channels: map[ID]*channel{}, files: map[ID]*File{},
 		interactions: map[ID]*interaction{}, nonces: map[string]sentNonce{}, calls: map[string]int{},
-		limits: map[string]limit{}, buckets: map[string]*bucket{}, windows: map[string]time.Time{},
+		limits: map[string]limit{}, buckets: map[string]*bucket{},
 		conns: map[*conn]bool{}, troubles: map[GatewayTrouble]bool{},
 	}
 	d.upgrader.CheckOrigin = func(*http.Request) bool { return true }

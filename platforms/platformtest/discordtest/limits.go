@@ -68,9 +68,7 @@ func (d *Discord) LimitAll(most int, per time.Duration) { d.Limit("", most, per)
 
 // Violations returns the requests that came inside a retry-after window, in words.
 func (d *Discord) Violations() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.violations)
+	return d.windows.Violations()
 }
 
 // wait is a 429.
@@ -113,19 +111,18 @@ func bucketName(route string) string {
 func (d *Discord) admit(h http.Header, c *call, who int) *wait {
 	route := strings.Replace(c.route, " /api", " ", 1)
 	key, now := route+":"+major(c.r, route), time.Now()
+	request := fmt.Sprintf("%s (%s)", route, c.r.URL.Path)
 	if who == theBot {
-		if left := d.windows[""].Sub(now); left > 0 {
-			d.violate(route, c.r, left)
+		if left := d.windows.Enter("", request); left > 0 {
 			return &wait{after: left, scope: "global"}
 		}
 	}
-	if left := d.windows[key].Sub(now); left > 0 {
-		d.violate(route, c.r, left)
-		return &wait{after: left, scope: "user", head: d.bucketHead(route, generous, &bucket{0, d.windows[key]})}
+	if left := d.windows.Enter(key, request); left > 0 {
+		return &wait{after: left, scope: "user", head: d.bucketHead(route, generous, &bucket{0, now.Add(left)})}
 	}
 	if l, ok := d.limits[""]; ok && who == theBot {
 		if b := d.bucket("", l); b.left == 0 {
-			d.windows[""] = b.reset
+			d.windows.OpenUntil("", b.reset)
 			return &wait{after: b.reset.Sub(now), scope: "global"}
 		} else {
 			b.left--
@@ -137,7 +134,7 @@ func (d *Discord) admit(h http.Header, c *call, who int) *wait {
 	}
 	b := d.bucket(key, l)
 	if b.left == 0 {
-		d.windows[key] = b.reset
+		d.windows.OpenUntil(key, b.reset)
 		return &wait{after: b.reset.Sub(now), scope: "user", head: d.bucketHead(route, l, b)}
 	}
 	b.left--
@@ -145,10 +142,6 @@ func (d *Discord) admit(h http.Header, c *call, who int) *wait {
 		h[k] = v
 	}
 	return nil
-}
-
-func (d *Discord) violate(route string, r *http.Request, left time.Duration) {
-	d.violations = append(d.violations, fmt.Sprintf("%s (%s) came %s too early", route, r.URL.Path, left.Round(time.Millisecond)))
 }
 
 func (d *Discord) bucket(key string, l limit) *bucket {
@@ -243,10 +236,8 @@ func (d *Discord) strikes(f Fault, r *http.Request) bool {
 	if f.Channel != "" && pathValue(r, route, "{channel}") != string(f.Channel) {
 		return false
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := time.Now() // a request inside a window is a violation and no stroke
-	return !d.windows[""].After(now) && !d.windows[route+":"+major(r, route)].After(now)
+	// A request inside a window is a violation, and the fault waits for the next one.
+	return d.windows.Left("") <= 0 && d.windows.Left(route+":"+major(r, route)) <= 0
 }
 
 func (d *Discord) scriptStatus(f Fault, out *faults.Fault) {
@@ -265,9 +256,7 @@ func (d *Discord) scriptStatus(f Fault, out *faults.Fault) {
 			if route := d.routeOf(r); t.scope != "global" {
 				key = route + ":" + major(r, route)
 			}
-			d.mu.Lock()
-			d.windows[key] = time.Now().Add(f.RetryAfter)
-			d.mu.Unlock()
+			d.windows.Open(key, f.RetryAfter)
 		}
 		return
 	}
@@ -289,9 +278,9 @@ func (d *Discord) scriptStatus(f Fault, out *faults.Fault) {
 // Heal takes all faults and windows off; requests that hang end. Revoke stays.
 func (d *Discord) Heal() {
 	d.script.Heal()
+	d.windows.Clear()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.windows = map[string]time.Time{}
 	for t := range d.troubles {
 		d.mend(t)
 	}

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"herald/platforms/platformtest/faults"
 )
 
 // call is one REST request with its body read.
@@ -121,6 +123,9 @@ func (f *form) err() error {
 	return &refusal{http.StatusBadRequest, 50035, "Invalid Form Body", f.root}
 }
 
+// Routes are the REST routes, with how often they were called in this process.
+var Routes = faults.NewRoutes("discordtest")
+
 // handler answers a call while the fake is locked: a status and what is written as JSON, nothing with 204.
 type handler func(*call) (status int, result any, err error)
 
@@ -132,6 +137,7 @@ const (
 
 func (d *Discord) handle(route string, who int, h handler) {
 	d.routes = append(d.routes, route)
+	Routes.Add(route)
 	d.mux.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
 		c := &call{r: r, route: route, base: d.base(r)}
 		broken := c.read()
@@ -148,6 +154,7 @@ func (d *Discord) handle(route string, who int, h handler) {
 func (d *Discord) decide(c *call, head http.Header, who int, broken error, h handler) (status int, result json.RawMessage, wait *wait, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	Routes.Hit(c.route)
 	d.calls[c.route]++
 	if who == theBot && !d.letsIn(botToken(c.r)) {
 		return 0, nil, nil, errUnauthorized

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"herald/platforms/platformtest/faults"
 )
 
 // method is one call of the daemon. multi marks those that need no account.
@@ -13,6 +15,15 @@ type method struct {
 	run   func(s *Server, r *http.Request, p Params) (any, error)
 	multi bool
 }
+
+// Routes are the methods of the daemon and its other paths, with how often they were called in this process.
+var Routes = faults.NewRoutes("signaltest")
+
+// The paths that are no methods.
+const (
+	routeEvents = "GET events"
+	routeCheck  = "GET check"
+)
 
 // methods are what the daemon knows. It is a function, because a method may call back into the server.
 func methods() map[string]method {
@@ -39,6 +50,7 @@ func methods() map[string]method {
 
 // run carries out one call. In single-account mode the methods that need several accounts do not exist.
 func (s *Server) run(r *http.Request, name string, p Params) (any, error) {
+	Routes.Hit(name)
 	m, ok := methods()[name]
 	if !ok || (m.multi && !s.o.Multi && name != "version") {
 		return nil, &rpcError{Code: codeUnknownMethod, Message: "Method not implemented"}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -72,45 +72,41 @@ type Server struct {
 	script *faults.Script
 	done   chan struct{}
 
-	mu         sync.Mutex
-	accounts   []string
-	people     map[string]*Person // by number and by UUID
-	order      []*Person
-	groups     map[string]*Group
-	files      map[string]file
-	messages   []Message // the account's own, as people see them
-	reactions  map[string]string
-	typing     map[string]bool
-	receipts   []Receipt
-	calls      []Call
-	last       int64 // the newest timestamp given out
-	events     []event
-	first      int64 // the number of events[0]
-	handed     int64 // events below this number were given to a stream
-	changed    chan struct{}
-	streams    int
-	ended      chan struct{} // closed when a stream ends
-	requests   int
-	unlinked   bool
-	most       int
-	opened     int
-	lastIDs    []string // Last-Event-ID of each stream that was opened
-	mode       Streaming
-	frozen     chan struct{} // closed to go on
-	windows    []window
-	violations []string
-	refuse     map[string]string // recipient: result type
-	links      map[string]*link
-	nextLink   int
-	delay      func(method string) // called before a method answers
-	offline    bool
-	pathless   bool
-	sentHook   func() // runs once
-	closeOnce  sync.Once
+	mu        sync.Mutex
+	accounts  []string
+	people    map[string]*Person // by number and by UUID
+	order     []*Person
+	groups    map[string]*Group
+	files     map[string]file
+	messages  []Message // the account's own, as people see them
+	reactions map[string]string
+	typing    map[string]bool
+	receipts  []Receipt
+	calls     []Call
+	last      int64 // the newest timestamp given out
+	events    []event
+	first     int64 // the number of events[0]
+	handed    int64 // events below this number were given to a stream
+	changed   chan struct{}
+	streams   int
+	ended     chan struct{} // closed when a stream ends
+	requests  int
+	unlinked  bool
+	most      int
+	opened    int
+	lastIDs   []string // Last-Event-ID of each stream that was opened
+	mode      Streaming
+	frozen    chan struct{}          // closed to go on
+	windows   faults.Windows[string] // one, of all sends
+	refuse    map[string]string      // recipient: result type
+	links     map[string]*link
+	nextLink  int
+	delay     func(method string) // called before a method answers
+	offline   bool
+	pathless  bool
+	sentHook  func() // runs once
+	closeOnce sync.Once
 }
-
-// window is a time in which nothing is to be asked.
-type window struct{ from, until time.Time }
 
 // Call is one request that was made.
 type Call struct {
@@ -137,6 +133,8 @@ func New(o Options) *Server {
 	s.people[o.Account] = &Person{Number: o.Account, UUID: o.UUID, Name: "Herald", own: true}
 	s.people[o.UUID] = s.people[o.Account]
 	s.order = append(s.order, s.people[o.Account])
+	Routes.Add(slices.Collect(maps.Keys(methods()))...)
+	Routes.Add(routeEvents, routeCheck)
 	s.server = faults.NewServer(s)
 	return s
 }
@@ -262,17 +260,12 @@ func (s *Server) AfterSend(fn func()) {
 
 // Forbid opens a window of d: requests that come before its end are violations.
 func (s *Server) Forbid(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	s.windows = append(s.windows, window{now, now.Add(d)})
+	s.windows.Open("", max(d, s.windows.Left("")))
 }
 
 // Violations returns the requests that came inside a window, in words.
 func (s *Server) Violations() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.violations)
+	return s.windows.Violations()
 }
 
 // Streams returns how many event streams live now, the most there ever were at once, and how many were opened.
@@ -360,16 +353,8 @@ func (s *Server) awake(r *http.Request) bool {
 
 // judge notes a request inside a window.
 func (s *Server) judge(method string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !strings.HasPrefix(method, "send") {
-		return
-	}
-	now := time.Now()
-	for _, w := range s.windows {
-		if now.After(w.from) && now.Before(w.until) {
-			s.violations = append(s.violations, fmt.Sprintf("%s came %s before the end of the wait", method, w.until.Sub(now).Round(time.Millisecond)))
-		}
+	if strings.HasPrefix(method, "send") {
+		s.windows.Enter("", method)
 	}
 }
 
@@ -385,8 +370,10 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	case "/api/v1/rpc":
 		s.rpc(w, r)
 	case "/api/v1/events":
+		Routes.Hit(routeEvents)
 		s.stream(w, r)
 	case "/api/v1/check":
+		Routes.Hit(routeCheck)
 		if r.Method != http.MethodGet {
 			w.WriteHeader(http.StatusMethodNotAllowed)
 		}

@@ -87,11 +87,7 @@ func (s *Server) Break(f Fault) {
 		_, made.Body = wireAnswer(nil, refuse(f.Code))
 	case f.Trouble == AnswerStatus && f.Status == http.StatusTooManyRequests:
 		made.Header, made.Body = tooMany(f.RetryAfter)
-		made.Then = func(r *http.Request) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.windows[callOf(r).window()] = time.Now().Add(f.RetryAfter)
-		}
+		made.Then = func(r *http.Request) { s.windows.Open(callOf(r).window(), f.RetryAfter) }
 	case f.Trouble == AnswerStatus:
 		made.Header, made.Body = http.Header{"Content-Type": {"text/html"}}, []byte("<html>the service is tired</html>")
 	}
@@ -128,12 +124,7 @@ func tooMany(wait time.Duration) (http.Header, []byte) {
 
 // polite records and refuses a call inside a window that the app was asked to wait for.
 func (s *Server) polite(w http.ResponseWriter, c *call) bool {
-	s.mu.Lock()
-	left := time.Until(s.windows[c.window()])
-	if left > 0 {
-		s.violations = append(s.violations, fmt.Sprintf("%s for channel %q came %s too early", c.Method, c.channel(), left.Round(time.Millisecond)))
-	}
-	s.mu.Unlock()
+	left := s.windows.Enter(c.window(), fmt.Sprintf("%s for channel %q", c.Method, c.channel()))
 	if left <= 0 {
 		return true
 	}
@@ -155,9 +146,9 @@ func (s *Server) limit(w http.ResponseWriter, wait time.Duration) {
 // stay.
 func (s *Server) Heal() {
 	s.script.Heal()
+	s.windows.Clear()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.windows = map[window]time.Time{}
 	s.post.twice, s.post.backwards = 0, 0
 	s.releaseHeld()
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -86,12 +87,11 @@ type Server struct {
 	disabled bool   // Socket Mode is off
 	closed   bool
 
-	acts       []Act
-	watchers   []func(Act)
-	calls      map[string]int
-	requests   []Request
-	windows    map[window]time.Time
-	violations []string
+	acts     []Act
+	watchers []func(Act)
+	calls    map[string]int
+	requests []Request
+	windows  faults.Windows[window]
 
 	files        map[string]*file
 	uploads      map[string]*file // by the secret of their URL
@@ -105,9 +105,11 @@ type Server struct {
 // New returns a fake with no workspace that listens nowhere yet: use it as a handler, or Start it.
 func New(o Options) *Server {
 	s := &Server{
-		o: o.filled(), methods: webMethods(), calls: map[string]int{}, windows: map[window]time.Time{}, files: map[string]*file{}, uploads: map[string]*file{},
+		o: o.filled(), methods: webMethods(), calls: map[string]int{}, files: map[string]*file{}, uploads: map[string]*file{},
 		interactions: map[string]*interaction{}, responses: map[string]*interaction{},
 	}
+	Routes.Add(slices.Collect(maps.Keys(s.methods))...)
+	Routes.Add(slices.Collect(maps.Values(prefixes))...)
 	s.post.tickets = map[string]bool{}
 	s.handler = s.script.Wrap(http.HandlerFunc(s.serve))
 	s.network = faults.NewServer(s)
@@ -293,7 +295,5 @@ func (s *Server) Requests(method string) []Request {
 
 // Violations returns the requests that came inside a Retry-After window, in words.
 func (s *Server) Violations() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.violations)
+	return s.windows.Violations()
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"herald/platforms/platformtest/faults"
 )
 
 // call is one HTTP request with its parameters, however they were encoded.
@@ -98,6 +100,7 @@ func (s *Server) readCall(r *http.Request) (*call, error) {
 		c.token = c.Params["token"]
 	}
 	delete(c.Params, "token")
+	Routes.Hit(c.Method)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.host = r.Host
@@ -193,6 +196,9 @@ type method struct {
 }
 
 func needs(scopes ...string) []string { return scopes }
+
+// Routes are the methods of the Web API and the pseudo-methods, with how often they were called in this process.
+var Routes = faults.NewRoutes("slacktest")
 
 // webMethods are the methods of the Web API.
 func webMethods() map[string]method {

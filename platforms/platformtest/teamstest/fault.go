@@ -31,6 +31,12 @@ const (
 	Info         Endpoint = "conversation" // GET v3/conversations/{id}
 )
 
+// endpoints are all groups that one request can belong to.
+var endpoints = []Endpoint{OpenIDDoc, Keys, Token, Send, Typing, Edit, Delete, React, Create, Members, Teams, Attachments, Download, Upload, Graph, Info}
+
+// Routes are the endpoints, with how often they were called in this process.
+var Routes = faults.NewRoutes("teamstest")
+
 // Fault scripts a trouble of the fake's own answers. What an answer needs of Teams' shape (the error's JSON,
 // Retry-After) is made of Status, RetryAfter, Code and Message.
 type Fault struct {

@@ -9,6 +9,15 @@ import (
 	"strings"
 )
 
+// The routes of Graph, for Routes.
+const (
+	graphShare   = "graph shares"
+	graphUpload  = "graph upload"
+	graphChat    = "graph chat message"
+	graphChannel = "graph channel message"
+	graphFolder  = "graph filesFolder"
+)
+
 // serveGraph answers as much of Microsoft Graph as files need: shared files, the messages that refer to them, hosted
 // pictures, and uploads into a drive.
 func (s *Server) serveGraph(w http.ResponseWriter, r *http.Request) {
@@ -30,14 +39,19 @@ func (s *Server) serveGraph(w http.ResponseWriter, r *http.Request) {
 	parts := c.rest[1:]
 	switch {
 	case parts[0] == "shares" && len(parts) >= 3 && parts[2] == "driveItem":
+		Routes.Hit(graphShare)
 		s.share(w, r, parts)
 	case r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, ":/content"):
+		Routes.Hit(graphUpload)
 		s.driveUpload(w, r, c)
 	case parts[0] == "chats" && len(parts) >= 4 && parts[2] == "messages":
+		Routes.Hit(graphChat)
 		s.graphMessage(w, parts[1], parts[3], parts[4:])
 	case parts[0] == "teams" && len(parts) >= 6 && parts[2] == "channels" && parts[4] == "messages":
+		Routes.Hit(graphChannel)
 		s.channelMessage(w, parts)
 	case parts[0] == "teams" && len(parts) == 5 && parts[4] == "filesFolder":
+		Routes.Hit(graphFolder)
 		writeJSON(w, http.StatusOK, map[string]any{"id": "folder-" + parts[3], "name": "General", "parentReference": map[string]string{"driveId": "drive-" + parts[1]}})
 	default:
 		writeError(w, refuse(404, "ResourceNotFound", "Resource could not be discovered."))

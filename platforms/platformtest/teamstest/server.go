@@ -23,21 +23,20 @@ type Server struct {
 	script *faults.Script
 	secure secureListener
 
-	mu         sync.Mutex
-	rooms      map[string]*room
-	users      map[string]User // by id
-	teams      map[string]Team
-	files      map[string]*storedFile
-	consents   map[string]*consent // by room and message
-	uploads    map[string]*upload
-	invokes    map[string]*Invocation
-	acts       []Act
-	watchers   []func(Act)
-	calls      map[Endpoint]int
-	windows    map[string]time.Time // retry-after windows by room, "graph" and "token"
-	violations []string
-	next       int64
-	clock      int64 // the newest message id, milliseconds
+	mu       sync.Mutex
+	rooms    map[string]*room
+	users    map[string]User // by id
+	teams    map[string]Team
+	files    map[string]*storedFile
+	consents map[string]*consent // by room and message
+	uploads  map[string]*upload
+	invokes  map[string]*Invocation
+	acts     []Act
+	watchers []func(Act)
+	calls    map[Endpoint]int
+	windows  faults.Windows[string] // by room, "graph" and "token"
+	next     int64
+	clock    int64 // the newest message id, milliseconds
 
 	keys       keyring
 	issued     map[string]issuedToken
@@ -59,9 +58,13 @@ func New(o Options) *Server {
 		o: o.filled(), script: &faults.Script{},
 		rooms: map[string]*room{}, users: map[string]User{}, teams: map[string]Team{}, files: map[string]*storedFile{},
 		consents: map[string]*consent{}, references: map[string][]*storedFile{}, uploads: map[string]*upload{}, invokes: map[string]*Invocation{},
-		calls: map[Endpoint]int{}, windows: map[string]time.Time{}, issued: map[string]issuedToken{},
+		calls: map[Endpoint]int{}, issued: map[string]issuedToken{},
 		clock: time.Now().UnixMilli(),
 	}
+	for _, e := range endpoints {
+		Routes.Add(string(e))
+	}
+	Routes.Add(graphShare, graphUpload, graphChat, graphChannel, graphFolder)
 	s.net = faults.NewServer(s)
 	s.keys.fill()
 	s.client = s.o.Client
@@ -202,6 +205,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the caller has gone
 	}
 	c := s.classify(r, body)
+	Routes.Hit(string(c.on))
 	s.mu.Lock()
 	s.calls[c.on]++
 	s.mu.Unlock()

@@ -32,16 +32,16 @@ func (s *Server) Break(f Fault) {
 			default:
 				return false
 			}
-			return (f.Room == "" || f.Room == c.room) && s.left(c) <= 0
+			return (f.Room == "" || f.Room == c.room) && s.windows.Left(c.window()) <= 0
 		},
 		Then: func(r *http.Request) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
 			switch {
 			case f.Kind != faults.Status:
 			case p.status == http.StatusTooManyRequests:
-				s.windows[callOf(r).window()] = time.Now().Add(f.RetryAfter)
+				s.windows.Open(callOf(r).window(), f.RetryAfter)
 			case p.status == http.StatusUnauthorized:
+				s.mu.Lock()
+				defer s.mu.Unlock()
 				delete(s.issued, bearer(r))
 			}
 		},
@@ -58,16 +58,12 @@ func (s *Server) Vague(on bool) {
 // Heal takes all faults and windows off and ends requests that hang.
 func (s *Server) Heal() {
 	s.script.Heal()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.windows = map[string]time.Time{}
+	s.windows.Clear()
 }
 
 // Violations returns the requests that came inside a retry-after window, in words.
 func (s *Server) Violations() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.violations)
+	return s.windows.Violations()
 }
 
 // window names what a 429 is for: one room, or one of the services without rooms.
@@ -75,21 +71,15 @@ func (c *call) window() string {
 	return cmp.Or(c.room, string(c.on))
 }
 
-func (s *Server) left(c *call) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return time.Until(s.windows[c.window()])
-}
-
 // politeness refuses, and records, a request inside a window that the bot was asked to wait for.
 func (s *Server) politeness(c *call) error {
-	left := s.left(c)
-	if left <= 0 || c.on == "" {
+	if c.on == "" {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.violations = append(s.violations, fmt.Sprintf("%s for %s came %s too early", c.on, c.window(), left.Round(time.Millisecond)))
+	left := s.windows.Enter(c.window(), fmt.Sprintf("%s for %s", c.on, c.window()))
+	if left <= 0 {
+		return nil
+	}
 	p := refuse(http.StatusTooManyRequests, "Throttled", wording(http.StatusTooManyRequests, "Throttled"))
 	p.retryAfter = left
 	return p
@@ -139,7 +129,7 @@ func (s *Server) quota(r *room) error {
 		if n := len(r.sends); n >= q.most && now.Sub(r.sends[n-q.most]) < q.within {
 			p := refuse(http.StatusTooManyRequests, "Throttled", wording(http.StatusTooManyRequests, "Throttled"))
 			p.retryAfter = q.within - now.Sub(r.sends[n-q.most])
-			s.windows[r.ID] = now.Add(p.retryAfter)
+			s.windows.OpenUntil(r.ID, now.Add(p.retryAfter))
 			return p
 		}
 	}

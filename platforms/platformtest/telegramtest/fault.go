@@ -58,126 +58,54 @@ type Fault struct {
 
 // Break adds a fault. Faults are used up in order.
 func (t *Server) Break(f Fault) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if f.Times == 0 {
-		f.Times = 1
+	times := f.Times
+	if times == 0 {
+		times = 1
 	}
-	f.Method = strings.ToLower(f.Method)
-	t.faults = append(t.faults, &f)
-}
-
-// Heal takes all faults and windows off.
-func (t *Server) Heal() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.faults, t.windows = nil, map[int64]time.Time{}
-	close(t.done) // hung requests end now
-	t.done = make(chan struct{})
-}
-
-func (t *Server) faultFor(r *request) *Fault {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i, f := range t.faults {
-		if f.Trouble == Twice || f.Trouble == Backwards {
-			continue
-		}
-		if f.Method == "" && (r.method == "getupdates" || r.method == "getme") || f.Method != "" && f.Method != r.method {
-			continue
-		}
-		if f.Chat != 0 && f.Chat != r.int("chat_id") {
-			continue
-		}
-		if t.windows[r.int("chat_id")].After(time.Now()) {
-			continue // already inside a window
-		}
-		t.spend(i)
-		if f.Trouble == AnswerStatus && f.Status == http.StatusTooManyRequests && r.int("chat_id") != 0 {
-			t.windows[r.int("chat_id")] = time.Now().Add(f.RetryAfter)
-		}
-		return f
-	}
-	return nil
-}
-
-// deliveryFault returns and spends a fault of the given kind.
-func (t *Server) deliveryFault(trouble Trouble) bool {
-	for i, f := range t.faults {
-		if f.Trouble == trouble {
-			t.spend(i)
-			return true
-		}
-	}
-	return false
-}
-
-func (t *Server) spend(i int) {
-	f := t.faults[i]
-	if f.Times < 0 {
+	switch f.Trouble {
+	case Twice:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.twice = times
+		return
+	case Backwards:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.backwards = times
 		return
 	}
-	if f.Times--; f.Times == 0 {
-		t.faults = append(t.faults[:i:i], t.faults[i+1:]...)
+	made := faults.Fault{Kind: faults.Kind(f.Trouble), Times: times, Delay: f.Delay, On: func(r *http.Request) bool { return t.strikes(f, requestOf(r)) }}
+	if f.Trouble == AnswerStatus {
+		made.Status, made.Header, made.Body = f.answer()
+		made.Then = func(r *http.Request) {
+			if chat := requestOf(r).int("chat_id"); f.Status == http.StatusTooManyRequests && chat != 0 {
+				t.windows.Open(chat, f.RetryAfter)
+			}
+		}
 	}
+	t.script.Break(made)
 }
 
-func (t *Server) misbehaveBefore(w http.ResponseWriter, r *http.Request, f *Fault) bool {
-	switch f.Trouble {
-	case AnswerStatus:
-		t.answerStatus(w, f)
-	case ResetBefore:
-		faults.Reset(w)
-	case HangBefore:
-		t.hang(r)
-		faults.Reset(w)
-	case Garbage:
-		_, _ = w.Write([]byte("<html>upstream says hello</html>"))
-	default:
+// strikes reports whether a fault is meant for a request. One inside a window is a violation, and the fault waits for the
+// next request.
+func (t *Server) strikes(f Fault, r *request) bool {
+	method := strings.ToLower(f.Method)
+	if method == "" && (r.method == "getupdates" || r.method == "getme") || method != "" && method != r.method {
 		return false
 	}
-	return true
+	chat := r.int("chat_id")
+	return (f.Chat == 0 || f.Chat == chat) && t.windows.Left(chat) <= 0
 }
 
-func (t *Server) misbehaveAfter(w http.ResponseWriter, r *http.Request, f *Fault, result any, err error) bool {
-	status, body := answerOf(result, err)
-	switch f.Trouble {
-	case ResetAfter:
-		faults.Reset(w)
-	case HangAfter:
-		t.hang(r)
-		faults.Reset(w)
-	case SlowBody, HalfBody:
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		w.WriteHeader(status)
-		_, _ = w.Write(body[:len(body)/2])
-		_ = http.NewResponseController(w).Flush()
-		if f.Trouble == HalfBody {
-			faults.Reset(w)
-			return true
-		}
-		timer := time.NewTimer(f.Delay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-r.Context().Done():
-		}
-		_, _ = w.Write(body[len(body)/2:])
-	default:
-		return false
-	}
-	return true
-}
-
-func (t *Server) answerStatus(w http.ResponseWriter, f *Fault) {
+// answer is what AnswerStatus answers.
+func (f Fault) answer() (int, http.Header, []byte) {
 	seconds := int((f.RetryAfter + time.Second - 1) / time.Second)
 	if f.Header {
+		h := http.Header{"Content-Type": {"text/plain; charset=utf-8"}}
 		if seconds > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(seconds))
+			h.Set("Retry-After", strconv.Itoa(seconds))
 		}
-		http.Error(w, "<html>the proxy is tired</html>", f.Status)
-		return
+		return f.Status, h, []byte("<html>the proxy is tired</html>\n")
 	}
 	e := &apiError{code: f.Status, description: f.Description, retryAfter: seconds}
 	if f.Status == http.StatusTooManyRequests && e.description == "" {
@@ -186,16 +114,26 @@ func (t *Server) answerStatus(w http.ResponseWriter, f *Fault) {
 	if e.description == "" {
 		e.description = http.StatusText(f.Status)
 	}
-	write(w, nil, e)
+	status, body := answerOf(nil, e)
+	return status, http.Header{"Content-Type": {"application/json"}}, body
 }
 
-// hang holds the request until the client goes or the fake is healed or closed.
-func (t *Server) hang(r *http.Request) {
+// Heal takes all faults and windows off and ends requests that hang.
+func (t *Server) Heal() {
+	t.script.Heal()
+	t.windows.Clear()
 	t.mu.Lock()
-	done := t.done
-	t.mu.Unlock()
-	select {
-	case <-r.Context().Done():
-	case <-done:
+	defer t.mu.Unlock()
+	t.twice, t.backwards = 0, 0
+}
+
+// spend uses one of a number of times up; a negative number lasts until Heal. The caller holds mu.
+func spend(times *int) bool {
+	if *times == 0 {
+		return false
 	}
+	if *times > 0 {
+		*times--
+	}
+	return true
 }

@@ -7,70 +7,89 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"herald/platforms/platformtest/faults"
 )
 
-// call runs a method.
-func (t *Server) call(r *request) (any, error) {
-	switch r.method {
-	case "getupdates":
-		return t.getUpdates(r)
-	case "setwebhook":
-		return t.setWebhook(r)
-	case "deletewebhook":
-		return t.deleteWebhook(r)
-	case "getwebhookinfo":
-		return t.getWebhookInfo()
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch r.method {
-	case "getme":
-		return map[string]any{
-			"id": t.o.BotID, "is_bot": true, "first_name": "Herald", "username": t.o.Username,
-			"can_join_groups": true, "can_read_all_group_messages": true, "supports_inline_queries": false,
-		}, nil
-	case "sendmessage":
-		return t.sendText(r)
-	case "sendphoto", "sendvideo", "sendanimation", "sendaudio", "sendvoice", "senddocument", "sendsticker":
-		return t.sendFile(r, strings.TrimPrefix(r.method, "send"))
-	case "sendmediagroup":
-		return t.sendAlbum(r)
-	case "editmessagetext":
-		return t.edit(r, "text")
-	case "editmessagecaption":
-		return t.edit(r, "caption")
-	case "editmessagereplymarkup":
-		return t.edit(r, "")
-	case "deletemessage":
-		return t.remove(r)
-	case "sendchataction":
-		return t.chatAction(r)
-	case "setmessagereaction":
-		return t.react(r)
-	case "answercallbackquery":
-		return t.answerQuery(r)
-	case "setmycommands":
-		return t.setCommands(r)
-	case "getmycommands":
-		return append([]Command{}, t.commands...), nil
-	case "deletemycommands":
-		t.commands = nil
-		return true, nil
-	case "getfile":
-		return t.getFile(r)
-	case "createforumtopic":
-		return t.createTopic(r)
-	case "getchat":
-		room, err := t.target(r)
-		if err != nil {
-			return nil, err
-		}
-		return room.chat, nil
-	case "logout", "close":
-		return true, nil
-	}
-	return nil, &apiError{code: 404, description: "Not Found: method not found"}
+// method is one method of the Bot API. It is called while the server is locked, unless it is free.
+type method struct {
+	run  func(*Server, *request) (any, error)
+	free bool
 }
+
+// routeFile is the download of a file, which is no method.
+const routeFile = "file"
+
+// Routes are the methods, in small letters, and the download of files, with how often they were called in this process.
+var Routes = faults.NewRoutes("telegramtest")
+
+// methods are what the server knows, in small letters.
+func methods() map[string]method {
+	all := map[string]method{
+		"getupdates":             {run: (*Server).getUpdates, free: true},
+		"setwebhook":             {run: (*Server).setWebhook, free: true},
+		"deletewebhook":          {run: (*Server).deleteWebhook, free: true},
+		"getwebhookinfo":         {run: func(t *Server, _ *request) (any, error) { return t.getWebhookInfo() }, free: true},
+		"getme":                  {run: (*Server).getMe},
+		"sendmessage":            {run: (*Server).sendText},
+		"sendmediagroup":         {run: (*Server).sendAlbum},
+		"editmessagetext":        {run: func(t *Server, r *request) (any, error) { return t.edit(r, "text") }},
+		"editmessagecaption":     {run: func(t *Server, r *request) (any, error) { return t.edit(r, "caption") }},
+		"editmessagereplymarkup": {run: func(t *Server, r *request) (any, error) { return t.edit(r, "") }},
+		"deletemessage":          {run: (*Server).remove},
+		"sendchataction":         {run: (*Server).chatAction},
+		"setmessagereaction":     {run: (*Server).react},
+		"answercallbackquery":    {run: (*Server).answerQuery},
+		"setmycommands":          {run: (*Server).setCommands},
+		"getmycommands":          {run: func(t *Server, _ *request) (any, error) { return append([]Command{}, t.commands...), nil }},
+		"deletemycommands":       {run: (*Server).deleteCommands},
+		"getfile":                {run: (*Server).getFile},
+		"createforumtopic":       {run: (*Server).createTopic},
+		"getchat":                {run: (*Server).getChat},
+		"logout":                 {run: agree},
+		"close":                  {run: agree},
+	}
+	for _, kind := range []string{"photo", "video", "animation", "audio", "voice", "document", "sticker"} {
+		all["send"+kind] = method{run: func(t *Server, r *request) (any, error) { return t.sendFile(r, kind) }}
+	}
+	return all
+}
+
+// call carries out a method.
+func (t *Server) call(r *request) (any, error) {
+	m, ok := t.methods[r.method]
+	if !ok {
+		return nil, &apiError{code: 404, description: "Not Found: method not found"}
+	}
+	if !m.free {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+	}
+	return m.run(t, r)
+}
+
+func (t *Server) getMe(*request) (any, error) {
+	return map[string]any{
+		"id": t.o.BotID, "is_bot": true, "first_name": "Herald", "username": t.o.Username,
+		"can_join_groups": true, "can_read_all_group_messages": true, "supports_inline_queries": false,
+	}, nil
+}
+
+func (t *Server) deleteCommands(*request) (any, error) {
+	t.commands = nil
+	return true, nil
+}
+
+func (t *Server) getChat(r *request) (any, error) {
+	room, err := t.target(r)
+	if err != nil {
+		return nil, err
+	}
+	return room.chat, nil
+}
+
+// agree answers what changes nothing here.
+func agree(*Server, *request) (any, error) { return true, nil }
 
 // target finds the chat of a request, and refuses as the service does.
 func (t *Server) target(r *request) (*room, error) {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,7 +38,8 @@ type Options struct {
 type Server struct {
 	*faults.Server // where it listens
 
-	o Options
+	o       Options
+	methods map[string]method
 
 	mu       sync.Mutex
 	rooms    map[int64]*room
@@ -61,11 +64,12 @@ type Server struct {
 	conflicts int
 	webhook   webhook
 
-	faults     []*Fault
-	windows    map[int64]time.Time // retry-after windows by chat
-	violations []string
+	script    faults.Script
+	windows   faults.Windows[int64] // by chat
+	twice     int                   // getUpdates answers with each update twice
+	backwards int                   // getUpdates answers the other way round
+	done      chan struct{}         // closed by Close: polls end
 
-	done     chan struct{} // ends requests that hang
 	sessions sync.WaitGroup
 }
 
@@ -85,10 +89,12 @@ func New(o Options) *Server {
 		o.MaxDownload = 20 << 20
 	}
 	t := &Server{
-		o: o, rooms: map[int64]*room{}, files: map[string]stored{}, queries: map[string]*query{},
-		calls: map[string]int{}, windows: map[int64]time.Time{}, nextID: 100, nextMsg: 1000,
+		o: o, methods: methods(), rooms: map[int64]*room{}, files: map[string]stored{}, queries: map[string]*query{},
+		calls: map[string]int{}, nextID: 100, nextMsg: 1000,
 		wake: make(chan struct{}), done: make(chan struct{}),
 	}
+	Routes.Add(slices.Collect(maps.Keys(t.methods))...)
+	Routes.Add(routeFile)
 	t.Server = faults.NewServer(t)
 	return t
 }
@@ -115,6 +121,7 @@ func (t *Server) Close() {
 		t.webhook.stop()
 	}
 	t.mu.Unlock()
+	t.script.Close()
 	t.Server.Close()
 	t.sessions.Wait()
 }
@@ -155,6 +162,10 @@ type request struct {
 	http   *http.Request
 }
 
+type requestKey struct{}
+
+func requestOf(r *http.Request) *request { return r.Context().Value(requestKey{}).(*request) }
+
 func (r *request) int(name string) int64 {
 	n, _ := strconv.ParseInt(r.params[name], 10, 64)
 	return n
@@ -188,6 +199,7 @@ func refuse(code int, format string, args ...any) error {
 func (t *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/")
 	if rest, ok := strings.CutPrefix(path, "file/"); ok {
+		Routes.Hit(routeFile)
 		t.serveFile(w, r, rest)
 		return
 	}
@@ -206,19 +218,18 @@ func (t *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t.count(req)
-	fault := t.faultFor(req)
-	if fault != nil && t.misbehaveBefore(w, r, fault) {
-		return
-	}
+	t.script.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { t.serve(w, req) })).
+		ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, req)))
+}
+
+// serve is behind the faults.
+func (t *Server) serve(w http.ResponseWriter, req *request) {
 	if err := t.politeness(req); err != nil {
 		write(w, nil, err)
 		return
 	}
 	result, err := t.call(req)
 	if errors.Is(err, errHung) {
-		return
-	}
-	if fault != nil && t.misbehaveAfter(w, r, fault, result, err) {
 		return
 	}
 	write(w, result, err)
@@ -231,6 +242,7 @@ func (t *Server) letsIn(token string) bool {
 }
 
 func (t *Server) count(r *request) {
+	Routes.Hit(r.method)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.calls[r.method]++
@@ -242,13 +254,10 @@ func (t *Server) politeness(r *request) error {
 	if chat == 0 {
 		return nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	left := time.Until(t.windows[chat])
+	left := t.windows.Enter(chat, fmt.Sprintf("%s for chat %d", r.method, chat))
 	if left <= 0 {
 		return nil
 	}
-	t.violations = append(t.violations, fmt.Sprintf("%s for chat %d came %s too early", r.method, chat, left.Round(time.Millisecond)))
 	return tooMany(int(left/time.Second) + 1)
 }
 
@@ -258,9 +267,7 @@ func tooMany(seconds int) error {
 
 // Violations returns the requests that came inside a retry-after window.
 func (t *Server) Violations() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return append([]string(nil), t.violations...)
+	return t.windows.Violations()
 }
 
 func write(w http.ResponseWriter, result any, err error) {

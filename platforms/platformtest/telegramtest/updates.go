@@ -170,10 +170,10 @@ func (t *Server) take(limit int, allowed []string) []update {
 	if len(out) == 0 {
 		return out
 	}
-	if t.deliveryFault(Twice) {
+	if spend(&t.twice) {
 		out = append(out, out...)
 	}
-	if t.deliveryFault(Backwards) {
+	if spend(&t.backwards) {
 		slices.Reverse(out)
 	}
 	return out
