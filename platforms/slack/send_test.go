@@ -315,6 +315,19 @@ func TestFetch_LoginPageAndForeignServers(t *testing.T) {
 	require.Error(t, r.Fetch(t.Context(), platforms.Attachment{Name: "x", Ref: "junk"}, 100, &got))
 }
 
+// An event of a shared channel names the id of a file alone: where it is has to be asked.
+func TestFetch_OfASharedChannel(t *testing.T) {
+	w := startWorld(t)
+	r := w.run(t)
+	w.fake.Write(slacktest.Post{Channel: w.dm, User: w.pat.ID, Files: []slacktest.Upload{{Name: "later.txt", Mode: "check_file_info", Body: []byte("late")}}})
+	m := r.events(1)[0].Message
+	require.Len(t, m.Attachments, 1, "%+v", m)
+	var got strings.Builder
+	require.NoError(t, r.Fetch(t.Context(), m.Attachments[0], 100, &got))
+	require.Equal(t, "late", got.String())
+	require.Equal(t, 1, w.fake.Calls("files.info"))
+}
+
 func TestDirectory(t *testing.T) {
 	w := startWorld(t)
 	for i := range 450 {

@@ -6,12 +6,14 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/platforms"
 	"herald/platforms/platformtest"
 	"herald/platforms/platformtest/telegramtest"
+	"herald/platforms/wire"
 )
 
 // listener serves an adapter's routes, as Herald's own listener does.
@@ -103,4 +105,58 @@ func TestWebhook_BadAddressIsFinal(t *testing.T) {
 	require.ErrorAs(t, err, &start)
 	require.Equal(t, "platforms.telegram.webhook_url", start.Setting)
 	require.Contains(t, err.Error(), "HTTPS url must be provided")
+}
+
+// tickingClock is the real clock, but for the wait between two looks at the webhook, which ends when the test says so.
+type tickingClock struct {
+	wire.Clock
+	tick chan struct{}
+}
+
+func (c tickingClock) Sleep(ctx context.Context, d time.Duration) error {
+	if d != webhookCheck {
+		return c.Clock.Sleep(ctx, d)
+	}
+	select {
+	case <-c.tick:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// P12: Telegram is asked whether its calls arrive. A webhook that was taken off is registered again, and one that can't be
+// reached is not ready.
+func TestWebhook_IsWatched(t *testing.T) {
+	clock := tickingClock{wire.System{}, make(chan struct{})}
+	server, mux := listener(t)
+	r := run(t, func(o *Options) {
+		o.WebhookURL, o.WebhookSecret, o.WebhookPath, o.Clock = server.URL+"/hooks/tg", hookSecret, "/hooks/tg", clock
+	})
+	for pattern, handler := range r.a.Routes() {
+		mux.Handle(pattern, handler)
+	}
+	eventually(t, func() bool { return r.a.Health().Inbound }, "the webhook is registered")
+
+	resp, err := http.Get(r.url + "/bot" + testToken + "/deleteWebhook") // as another program with the token would
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	clock.tick <- struct{}{}
+	eventually(t, func() bool { return r.fake.Calls("setWebhook") == 2 && r.a.Health().Inbound }, "it is registered again")
+
+	r.sink.Fail(platforms.ErrRefused)
+	r.fake.Say(person, "one")
+	eventually(t, func() bool { return len(r.sink.Offered()) > 0 && r.fake.Pending() > 0 }, "it is refused")
+	eventually(t, func() bool {
+		select {
+		case clock.tick <- struct{}{}:
+		default:
+		}
+		return r.a.Health().State == "deaf"
+	}, "what Telegram says of its calls is seen")
+	require.False(t, r.a.Health().Inbound)
+	r.sink.Fail(nil)
+	r.events(t, 1)
+	clock.tick <- struct{}{}
+	eventually(t, func() bool { return r.a.Health().Inbound }, "it is ready again")
 }
