@@ -11,5 +11,5 @@ import (
 
 // A route of the fake that no test of the adapter calls fails the package.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(faults.Called(signaltest.Routes)))
+	goleak.VerifyTestMain(m, goleak.Cleanup(faults.Called(signaltest.Routes, signaltest.ForOthers...)))
 }

@@ -126,7 +126,6 @@ func (d *Discord) webhookRoutes() map[string]handler {
 	return map[string]handler{
 		"POST /interactions/{interaction}/{token}/callback":         d.callback,
 		"POST /webhooks/{application}/{token}":                      d.followup,
-		"GET /webhooks/{application}/{token}/messages/{message}":    d.getReply,
 		"PATCH /webhooks/{application}/{token}/messages/{message}":  d.editReply,
 		"DELETE /webhooks/{application}/{token}/messages/{message}": d.deleteReply,
 	}
@@ -350,14 +349,6 @@ func (d *Discord) replyOf(c *call) (*interaction, *message, error) {
 		return nil, nil, errUnknownMessage
 	}
 	return i, m, nil
-}
-
-func (d *Discord) getReply(c *call) (int, any, error) {
-	_, m, err := d.replyOf(c)
-	if err != nil {
-		return 0, nil, err
-	}
-	return 200, d.wireMessage(m, view{}), nil
 }
 
 func (d *Discord) editReply(c *call) (int, any, error) {

@@ -42,7 +42,6 @@ func (d *Discord) realLimits() {
 		"POST /channels/{channel}/threads":                                    {5, 10 * time.Second},
 		"POST /users/@me/channels":                                            {5, 5 * time.Second},
 		"PUT /applications/{application}/commands":                            {5, 20 * time.Second},
-		"PUT /applications/{application}/guilds/{guild}/commands":             {5, 20 * time.Second},
 		"POST /webhooks/{application}/{token}":                                {5, 2 * time.Second},
 		"PATCH /webhooks/{application}/{token}/messages/{message}":            {5, 2 * time.Second},
 	} {

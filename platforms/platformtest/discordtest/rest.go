@@ -126,6 +126,16 @@ func (f *form) err() error {
 // Routes are the REST routes, with how often they were called in this process.
 var Routes = faults.NewRoutes("discordtest")
 
+// ForOthers are routes that our adapter does not call. The tests of this package, with a client that nobody here wrote,
+// do.
+var ForOthers = []string{
+	"GET /api/gateway", "GET /api/users/@me", "GET /api/users/{user}", "GET /api/guilds/{guild}", "GET /api/guilds/{guild}/members/search",
+	"GET /api/applications/{application}/commands/{command}", "POST /api/applications/{application}/guilds/{guild}/commands",
+	"DELETE /api/applications/{application}/guilds/{guild}/commands/{command}", "PATCH /api/channels/{channel}", "DELETE /api/channels/{channel}",
+	"DELETE /api/channels/{channel}/thread-members/@me", "GET /api/channels/{channel}/threads/archived/public",
+	"GET /api/channels/{channel}/messages/{message}/reactions/{emoji}", "POST /api/channels/{channel}/messages/bulk-delete",
+}
+
 // handler answers a call while the fake is locked: a status and what is written as JSON, nothing with 204.
 type handler func(*call) (status int, result any, err error)
 

@@ -67,16 +67,17 @@ const (
 
 // commandRoutes are those about application commands.
 func (d *Discord) commandRoutes() map[string]handler {
-	routes := map[string]handler{}
-	for _, scope := range []string{"/applications/{application}/commands", "/applications/{application}/guilds/{guild}/commands"} {
-		routes["GET "+scope] = d.getCommands
-		routes["PUT "+scope] = d.putCommands
-		routes["POST "+scope] = d.postCommand
-		routes["GET "+scope+"/{command}"] = d.getCommand
-		routes["PATCH "+scope+"/{command}"] = d.patchCommand
-		routes["DELETE "+scope+"/{command}"] = d.deleteCommand
+	const global, guild = "/applications/{application}/commands", "/applications/{application}/guilds/{guild}/commands"
+	return map[string]handler{
+		"GET " + global:                   d.getCommands,
+		"PUT " + global:                   d.putCommands,
+		"POST " + global:                  d.postCommand,
+		"GET " + global + "/{command}":    d.getCommand,
+		"PATCH " + global + "/{command}":  d.patchCommand,
+		"DELETE " + global + "/{command}": d.deleteCommand,
+		"POST " + guild:                   d.postCommand,
+		"DELETE " + guild + "/{command}":  d.deleteCommand,
 	}
-	return routes
 }
 
 // scope checks the application and guild of a route.

@@ -1,7 +1,6 @@
 package discordtest
 
 import (
-	"net/http"
 	"slices"
 	"strconv"
 )
@@ -12,30 +11,18 @@ func (d *Discord) guildRoutes() map[string]handler {
 		"GET /gateway":                       d.getGateway,
 		"GET /gateway/bot":                   d.getGatewayBot,
 		"GET /users/@me":                     func(*call) (int, any, error) { return 200, d.wireSelf(), nil },
-		"PATCH /users/@me":                   d.patchSelf,
 		"GET /users/{user}":                  d.getUser,
 		"GET /users/@me/guilds":              d.getMyGuilds,
 		"POST /users/@me/channels":           d.createDM,
-		"GET /applications/@me":              d.getApplication,
-		"GET /oauth2/applications/@me":       d.getApplication,
 		"GET /guilds/{guild}":                d.getGuild,
 		"GET /guilds/{guild}/channels":       d.getGuildChannels,
-		"GET /guilds/{guild}/roles":          d.getRoles,
 		"GET /guilds/{guild}/members":        d.getMembers,
 		"GET /guilds/{guild}/members/search": d.searchMembers,
 		"GET /guilds/{guild}/members/{user}": d.getMember,
-		"PATCH /guilds/{guild}/members/@me":  d.patchMember,
 		"GET /guilds/{guild}/threads/active": d.getActiveThreads,
 		"GET /channels/{channel}":            d.getChannel,
 		"PATCH /channels/{channel}":          d.patchChannel,
 		"DELETE /channels/{channel}":         d.deleteChannel,
-		"DELETE /users/@me/guilds/{guild}":   d.leaveGuild,
-		"GET /channels/{channel}/pins":       d.getPins,
-		"GET /channels/{channel}/invites":    func(*call) (int, any, error) { return 200, []any{}, nil },
-		"GET /guilds/{guild}/emojis":         func(*call) (int, any, error) { return 200, []any{}, nil },
-		"GET /applications/{application}/emojis": func(*call) (int, any, error) {
-			return 200, map[string]any{"items": []any{}}, nil
-		},
 	}
 }
 
@@ -66,19 +53,6 @@ func (d *Discord) wireSelf() wireSelf {
 	return wireSelf{wireUser: wireUserOf(d.bot), Verified: true, MFA: true, Locale: "en-US"}
 }
 
-func (d *Discord) patchSelf(c *call) (int, any, error) {
-	var body struct {
-		Username string `json:"username"`
-	}
-	if err := c.decode(&body); err != nil {
-		return 0, nil, err
-	}
-	if body.Username != "" {
-		d.bot.Username = body.Username
-	}
-	return 200, d.wireSelf(), nil
-}
-
 func (d *Discord) getUser(c *call) (int, any, error) {
 	u := d.users[c.id("user")]
 	if u == nil {
@@ -95,15 +69,6 @@ func (d *Discord) applicationFlags() (flags int) {
 		}
 	}
 	return flags
-}
-
-func (d *Discord) getApplication(*call) (int, any, error) {
-	return 200, map[string]any{
-		"id": d.bot.ID, "name": d.bot.Username, "icon": nil, "description": "", "summary": "", "bot_public": true,
-		"bot_require_code_grant": false, "verify_key": "00", "flags": d.applicationFlags(), "bot": wireUserOf(d.bot),
-		"owner": wireUser{ID: "1", Username: "owner", Discriminator: "0"}, "team": nil, "hook": true, "redirect_uris": []string{},
-		"approximate_guild_count": len(d.guilds), "tags": []string{},
-	}, nil
 }
 
 func (d *Discord) getMyGuilds(*call) (int, any, error) {
@@ -179,14 +144,6 @@ func (d *Discord) getGuildChannels(c *call) (int, any, error) {
 	return 200, out, nil
 }
 
-func (d *Discord) getRoles(c *call) (int, any, error) {
-	g, err := d.mine(c)
-	if err != nil {
-		return 0, nil, err
-	}
-	return 200, d.wireGuild(g).Roles, nil
-}
-
 func (d *Discord) getMembers(c *call) (int, any, error) {
 	g, err := d.mine(c)
 	if err != nil {
@@ -240,36 +197,6 @@ func (d *Discord) getMember(c *call) (int, any, error) {
 		return 0, nil, errUnknownUser
 	}
 	return 0, nil, errUnknownMember
-}
-
-func (d *Discord) patchMember(c *call) (int, any, error) {
-	g, err := d.mine(c)
-	if err != nil {
-		return 0, nil, err
-	}
-	var body struct {
-		Nick *string `json:"nick"`
-	}
-	if err := c.decode(&body); err != nil {
-		return 0, nil, err
-	}
-	m := g.member(d.bot.ID)
-	m.nick = ""
-	if body.Nick != nil {
-		m.nick = *body.Nick
-	}
-	d.memberChanged(g, m, "GUILD_MEMBER_UPDATE")
-	return 200, d.wireMember(m), nil
-}
-
-func (d *Discord) leaveGuild(c *call) (int, any, error) {
-	g, err := d.mine(c)
-	if err != nil {
-		return 0, nil, err
-	}
-	g.members = slices.DeleteFunc(g.members, func(m *member) bool { return m.user == d.bot })
-	d.dispatch(event{name: "GUILD_DELETE", intent: IntentGuilds, data: wireUnavailable{ID: g.id}})
-	return http.StatusNoContent, nil, nil
 }
 
 func (d *Discord) getChannel(c *call) (int, any, error) {
@@ -356,18 +283,4 @@ func (d *Discord) deleteChannel(c *call) (int, any, error) {
 	}
 	d.dropChannel(ch)
 	return 200, w, nil
-}
-
-func (d *Discord) getPins(c *call) (int, any, error) {
-	ch, err := d.reach(c.id("channel"), 0)
-	if err != nil {
-		return 0, nil, err
-	}
-	out := []*wireMessage{}
-	for _, id := range slices.Backward(ch.order) {
-		if m := ch.messages[id]; m != nil && m.pinned {
-			out = append(out, d.wireMessage(m, view{}))
-		}
-	}
-	return 200, out, nil
 }

@@ -19,11 +19,9 @@ func (d *Discord) messageRoutes() map[string]handler {
 		"POST /channels/{channel}/messages/bulk-delete": d.bulkDelete,
 		"POST /channels/{channel}/typing":               d.typing,
 
-		"PUT /channels/{channel}/messages/{message}/reactions/{emoji}/@me":       d.putReaction,
-		"DELETE /channels/{channel}/messages/{message}/reactions/{emoji}/@me":    d.deleteReaction,
-		"DELETE /channels/{channel}/messages/{message}/reactions/{emoji}/{user}": d.deleteReaction,
-		"GET /channels/{channel}/messages/{message}/reactions/{emoji}":           d.getReactions,
-		"DELETE /channels/{channel}/messages/{message}/reactions":                d.clearReactions,
+		"PUT /channels/{channel}/messages/{message}/reactions/{emoji}/@me":    d.putReaction,
+		"DELETE /channels/{channel}/messages/{message}/reactions/{emoji}/@me": d.deleteReaction,
+		"GET /channels/{channel}/messages/{message}/reactions/{emoji}":        d.getReactions,
 	}
 }
 
@@ -339,16 +337,4 @@ func (d *Discord) getReactions(c *call) (int, any, error) {
 		}
 	}
 	return 200, out, nil
-}
-
-func (d *Discord) clearReactions(c *call) (int, any, error) {
-	ch, m, err := d.messageOf(c, ManageMessages)
-	if err != nil {
-		return 0, nil, err
-	}
-	m.reactions = nil
-	d.dispatch(event{name: "MESSAGE_REACTION_REMOVE_ALL", intent: IntentGuildReactions, data: map[string]any{
-		"channel_id": ch.ID, "message_id": m.id, "guild_id": ch.Guild,
-	}})
-	return http.StatusNoContent, nil, nil
 }

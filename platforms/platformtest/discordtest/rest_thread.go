@@ -11,17 +11,10 @@ import (
 // threadRoutes are those about threads and forum posts.
 func (d *Discord) threadRoutes() map[string]handler {
 	return map[string]handler{
-		"POST /channels/{channel}/messages/{message}/threads":        d.threadFromMessage,
-		"POST /channels/{channel}/threads":                           d.threadAlone,
-		"PUT /channels/{channel}/thread-members/@me":                 d.joinThread,
-		"DELETE /channels/{channel}/thread-members/@me":              d.leaveThread,
-		"PUT /channels/{channel}/thread-members/{user}":              d.joinThread,
-		"DELETE /channels/{channel}/thread-members/{user}":           d.leaveThread,
-		"GET /channels/{channel}/thread-members":                     d.threadMembers,
-		"GET /channels/{channel}/thread-members/{user}":              d.threadMember,
-		"GET /channels/{channel}/threads/archived/public":            d.archivedThreads,
-		"GET /channels/{channel}/threads/archived/private":           d.archivedThreads,
-		"GET /channels/{channel}/users/@me/threads/archived/private": d.archivedThreads,
+		"POST /channels/{channel}/messages/{message}/threads": d.threadFromMessage,
+		"POST /channels/{channel}/threads":                    d.threadAlone,
+		"DELETE /channels/{channel}/thread-members/@me":       d.leaveThread,
+		"GET /channels/{channel}/threads/archived/public":     d.archivedThreads,
 	}
 }
 
@@ -261,20 +254,6 @@ func (d *Discord) threadFor(c *call) (*channel, *user, error) {
 	return t, who, nil
 }
 
-func (d *Discord) joinThread(c *call) (int, any, error) {
-	t, who, err := d.threadFor(c)
-	switch {
-	case err != nil:
-		return 0, nil, err
-	case t.Archived:
-		return 0, nil, errArchived
-	case t.guild.member(who.ID) == nil:
-		return 0, nil, errUnknownMember
-	}
-	d.join(t, who)
-	return http.StatusNoContent, nil, nil
-}
-
 func (d *Discord) leaveThread(c *call) (int, any, error) {
 	t, who, err := d.threadFor(c)
 	if err != nil {
@@ -285,29 +264,6 @@ func (d *Discord) leaveThread(c *call) (int, any, error) {
 	}
 	d.leave(t, who)
 	return http.StatusNoContent, nil, nil
-}
-
-func (d *Discord) threadMembers(c *call) (int, any, error) {
-	t, _, err := d.threadFor(c)
-	if err != nil {
-		return 0, nil, err
-	}
-	out := []wireThreadMember{}
-	for _, id := range t.Members {
-		out = append(out, wireThreadMember{ID: t.ID, User: id, Joined: stamp(t.ID.Time())})
-	}
-	return 200, out, nil
-}
-
-func (d *Discord) threadMember(c *call) (int, any, error) {
-	t, who, err := d.threadFor(c)
-	if err != nil {
-		return 0, nil, err
-	}
-	if !slices.Contains(t.Members, who.ID) {
-		return 0, nil, errUnknownMember
-	}
-	return 200, wireThreadMember{ID: t.ID, User: who.ID, Joined: stamp(t.ID.Time())}, nil
 }
 
 type wireThreads struct {

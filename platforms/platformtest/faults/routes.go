@@ -78,3 +78,18 @@ func wholePackage() bool {
 	}
 	return !testing.Short()
 }
+
+// Needed ends a test binary like Called, but looks only at the named routes: it is for the fake's own tests, and fails when
+// what is kept for other clients than our adapter is called by none of them.
+func Needed(r *Routes, names ...string) func(code int) {
+	return func(code int) {
+		if code == 0 && wholePackage() {
+			unused := slices.DeleteFunc(r.Unused(), func(name string) bool { return !slices.Contains(names, name) })
+			if len(unused) > 0 {
+				fmt.Fprintf(os.Stderr, "routes of %s that nobody calls (remove them):\n  %s\n", r.fake, strings.Join(unused, "\n  "))
+				code = 1
+			}
+		}
+		os.Exit(code)
+	}
+}

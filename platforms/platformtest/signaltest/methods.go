@@ -19,6 +19,9 @@ type method struct {
 // Routes are the methods of the daemon and its other paths, with how often they were called in this process.
 var Routes = faults.NewRoutes("signaltest")
 
+// ForOthers are routes that our adapter does not call. The tests of this package do: the recorded answers of a real daemon hold it.
+var ForOthers = []string{"version"}
+
 // The paths that are no methods.
 const (
 	routeEvents = "GET events"
@@ -38,13 +41,10 @@ func methods() map[string]method {
 		"sendTyping":    {(*Server).sendTyping, false},
 		"sendReaction":  {(*Server).sendReaction, false},
 		"sendReceipt":   {(*Server).sendReceipt, false},
-		"remoteDelete":  {(*Server).remoteDelete, false},
 		"getAttachment": {(*Server).getAttachment, false},
 		"getSticker":    {(*Server).getAttachment, false},
 		"listContacts":  {(*Server).listContacts, false},
-		"getContact":    {(*Server).listContacts, false},
 		"listGroups":    {(*Server).listGroups, false},
-		"getUserStatus": {(*Server).getUserStatus, false},
 	}
 }
 
@@ -252,18 +252,6 @@ func (s *Server) Receipts() []Receipt {
 	return slices.Clone(s.receipts)
 }
 
-func (s *Server) remoteDelete(_ *http.Request, p Params) (any, error) {
-	to, err := s.targets(p)
-	if err != nil {
-		return nil, err
-	}
-	stamp := p.Int("targetTimestamp")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.messages = slices.DeleteFunc(s.messages, func(m Message) bool { return m.Chat == to[0].key() && m.Timestamp == stamp })
-	return s.results(to, s.now()), nil
-}
-
 func (s *Server) getAttachment(_ *http.Request, p Params) (any, error) {
 	id := p.String("id")
 	if id == "" {
@@ -318,21 +306,6 @@ func (s *Server) listGroups(_ *http.Request, _ Params) (any, error) {
 		}
 		out = append(out, map[string]any{"id": g.ID, "name": g.Name, "description": "", "isMember": !g.left, "isBlocked": false,
 			"messageExpirationTime": 0, "members": members, "pendingMembers": []any{}, "requestingMembers": []any{}, "admins": []any{}, "banned": []any{}})
-	}
-	return out, nil
-}
-
-func (s *Server) getUserStatus(_ *http.Request, p Params) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := []map[string]any{}
-	for _, id := range p.Strings("recipient") {
-		person := s.people[id]
-		entry := map[string]any{"recipient": id, "number": id, "uuid": nil, "isRegistered": person != nil}
-		if person != nil {
-			entry["number"], entry["uuid"] = orNull(person.Number), orNull(person.UUID)
-		}
-		out = append(out, entry)
 	}
 	return out, nil
 }

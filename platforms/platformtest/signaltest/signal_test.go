@@ -14,9 +14,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"herald/platforms/platformtest/faults"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(faults.Needed(Routes, ForOthers...)))
+}
 
 const (
 	ann   = "+15550000002"

@@ -3,8 +3,6 @@ package slacktest
 import (
 	"encoding/json"
 	"regexp"
-	"slices"
-	"unicode/utf8"
 )
 
 // head finds the thread of an assistant call, and begins to keep its head.
@@ -88,43 +86,10 @@ func (s *Server) assistantPrompts(t *team, c *call) (object, error) {
 	return object{}, nil
 }
 
-func (s *Server) agentStatus(t *team, c *call) (object, error) {
-	if !slices.Contains([]string{"active", "processing", "suspended", "closed"}, c.get("status")) {
-		return nil, missing("status")
-	}
-	ch, ts, a, err := s.head(t, c)
-	if err != nil {
-		return nil, err
-	}
-	if a.agent == "" {
-		a.title = c.get("title")
-	}
-	a.agent = c.get("status")
-	s.act(Act{Verb: "status", Team: t.ID, Channel: ch.ID, Thread: ts, User: t.BotUser, Text: a.agent})
-	return object{"status": a.agent, "agent_status": a.agent, "title": a.title}, nil
-}
-
-func (s *Server) agentRename(t *team, c *call) (object, error) {
-	_, _, a, err := s.head(t, c)
-	switch {
-	case err != nil:
-		return nil, err
-	case c.get("title") == "" || utf8.RuneCountInString(c.get("title")) > 200:
-		return nil, missing("title")
-	}
-	a.title = c.get("title")
-	return object{"title": a.title}, nil
-}
-
 // Status returns the assistant status line that shows in a thread, empty for none. It ends with the bot's
 // next message there.
 func (s *Server) Status(team, channel, thread string) string {
 	return s.headOf(team, channel, thread).status
-}
-
-// Session returns the status of a thread's agent session, empty for none.
-func (s *Server) Session(team, channel, thread string) string {
-	return s.headOf(team, channel, thread).agent
 }
 
 // Title returns the title of an assistant thread or agent session.

@@ -227,14 +227,6 @@ func (s *Server) chatDelete(t *team, c *call) (object, error) {
 	return object{"channel": ch.ID, "ts": m.TS}, nil
 }
 
-func (s *Server) chatPermalink(t *team, c *call) (object, error) {
-	ch, m, err := s.find(t, c, c.get("message_ts"))
-	if err != nil {
-		return nil, err
-	}
-	return object{"channel": ch.ID, "permalink": permalink(ch, m)}, nil
-}
-
 func permalink(c *channel, m *message) string {
 	link := "https://" + c.team.Domain + ".slack.com/archives/" + c.ID + "/p" + strings.ReplaceAll(m.TS, ".", "")
 	if m.Thread != "" {

@@ -97,37 +97,10 @@ func paged[T any](c *call, all []T, otherwise int) (page []T, next string, err e
 	return append([]T{}, all[from:to]...), next, nil
 }
 
-func (s *Server) conversationsList(t *team, c *call) (object, error) {
-	return s.listed(t, c, func(ch *channel) bool { return !ch.WithoutBot || ch.Kind == Public })
-}
-
 func (s *Server) usersConversations(t *team, c *call) (object, error) {
 	who := c.get("user")
 	fill(&who, t.BotUser)
 	return s.listed(t, c, func(ch *channel) bool { return ch.member(who) })
-}
-
-func (s *Server) conversationsMembers(t *team, c *call) (object, error) {
-	ch, err := s.visible(t, c, (*channel).readScope)
-	if err != nil {
-		return nil, err
-	}
-	page, next, err := paged(c, ch.everybody(), 100)
-	return object{"members": page, "response_metadata": object{"next_cursor": next}}, err
-}
-
-func (s *Server) conversationsJoin(t *team, c *call) (object, error) {
-	ch := t.find(c.channel())
-	switch {
-	case ch == nil || ch.Kind == Private && ch.WithoutBot:
-		return nil, refuse("channel_not_found")
-	case ch.Kind != Public:
-		return nil, refuse("method_not_supported_for_channel_type")
-	case ch.Archived:
-		return nil, refuse("is_archived")
-	}
-	ch.WithoutBot = false
-	return object{"channel": s.wireChannel(ch)}, nil
 }
 
 func (s *Server) conversationsOpen(t *team, c *call) (object, error) {
@@ -229,15 +202,6 @@ func (s *Server) conversationsReplies(t *team, c *call) (object, error) {
 	}
 	page, next, err := paged(c, all, 1000)
 	return object{"messages": page, "has_more": next != "", "response_metadata": object{"next_cursor": next}}, err
-}
-
-func (s *Server) botsInfo(t *team, c *call) (object, error) {
-	for _, u := range t.users {
-		if u.BotID != "" && u.BotID == c.get("bot") {
-			return object{"bot": object{"id": u.BotID, "deleted": u.Deleted, "name": u.Name, "updated": 1700000000, "app_id": u.AppID, "user_id": u.ID, "icons": object{"image_48": "https://a.slack-edge.com/48.png"}}}, nil
-		}
-	}
-	return nil, refuse("bot_not_found")
 }
 
 func (s *Server) usersInfo(t *team, c *call) (object, error) {

@@ -47,7 +47,7 @@ const (
 type Fault struct {
 	Trouble Trouble
 	// Method is the Web API or pseudo-method that goes wrong. Empty is every one that writes: chat.*,
-	// files.*, uploads, reactions.*, assistant.*, agents.*, views.*, response URLs.
+	// files.*, uploads, reactions.*, assistant.*, response URLs.
 	Method string
 	// Team and Channel are where. Empty is everywhere.
 	Team, Channel string
@@ -102,12 +102,12 @@ func (f Fault) on(c *call) bool {
 		return f.Method == c.Method
 	}
 	switch c.Method {
-	case "chat.getPermalink", "files.info", "reactions.get":
+	case "files.info", "reactions.get":
 		return false
 	case MethodUpload, MethodRespond:
 		return true
 	}
-	for _, family := range []string{"chat.", "files.", "reactions.", "assistant.", "agents.", "views."} {
+	for _, family := range []string{"chat.", "files.", "reactions.", "assistant."} {
 		if strings.HasPrefix(c.Method, family) {
 			return true
 		}

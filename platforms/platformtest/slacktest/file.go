@@ -171,24 +171,6 @@ func (s *Server) filesInfo(t *team, c *call) (object, error) {
 	return object{"file": s.wireFile(f), "comments": []object{}, "response_metadata": object{"next_cursor": ""}}, nil
 }
 
-func (s *Server) filesDelete(t *team, c *call) (object, error) {
-	f := s.files[c.get("file")]
-	switch {
-	case f == nil || f.team != t:
-		return nil, refuse("file_not_found")
-	case f.User != t.BotUser:
-		return nil, refuse("cant_delete_file")
-	}
-	delete(s.files, f.ID)
-	for _, at := range f.shared {
-		at.message.files = slices.DeleteFunc(slices.Clone(at.message.files), func(o *file) bool { return o == f })
-		if len(at.message.files) == 0 && at.message.Raw == "" {
-			s.remove(at.channel, at.message)
-		}
-	}
-	return object{}, nil
-}
-
 // wireFile is a file object.
 func (s *Server) wireFile(f *file) object {
 	if f.mode == "tombstone" {

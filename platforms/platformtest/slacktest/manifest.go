@@ -343,13 +343,3 @@ func (c *manifestChecker) settings(m *manifest) {
 		seen[event] = true
 	}
 }
-
-func (s *Server) manifestValidate(_ *team, c *call) (object, error) {
-	if c.get("manifest") == "" {
-		return nil, missing("manifest")
-	}
-	if found := ValidateManifest([]byte(c.get("manifest"))); len(found) > 0 {
-		return nil, refusal{code: "invalid_manifest", more: object{"errors": found}}
-	}
-	return object{"errors": []ManifestError{}}, nil
-}

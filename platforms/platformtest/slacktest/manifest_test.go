@@ -1,7 +1,6 @@
 package slacktest
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -60,17 +59,4 @@ func TestValidateManifest(t *testing.T) {
 		require.Equal(t, c.pointer, found[0].Pointer, "%s: %+v", c.name, found)
 		require.Equal(t, c.code, found[0].Code, c.name)
 	}
-}
-
-func TestManifest_ThroughTheAPI(t *testing.T) {
-	w := newWorkspace(t, Options{})
-	a, err := w.try(t.Context(), w.fake.AppToken(), "apps.manifest.validate", "manifest", goodManifest)
-	require.NoError(t, err)
-	require.True(t, a.OK)
-	a, err = w.try(t.Context(), w.fake.AppToken(), "apps.manifest.validate", "manifest", "{}")
-	require.NoError(t, err)
-	require.Equal(t, "invalid_manifest", a.Error)
-	var body struct{ Errors []ManifestError }
-	require.NoError(t, json.Unmarshal([]byte(a.raw), &body))
-	require.Equal(t, "/display_information/name", body.Errors[0].Pointer)
 }

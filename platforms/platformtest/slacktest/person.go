@@ -172,9 +172,6 @@ func (s *Server) OpenHome(team, user, tab string) {
 	fill(&tab, "home")
 	c, _ := s.dm(t, user)
 	inner := object{"type": "app_home_opened", "user": user, "channel": c.ID, "tab": tab, "event_ts": s.ts()}
-	if v := t.homes[user]; v != nil && tab == "home" {
-		inner["view"] = v.wire(s, t)
-	}
 	s.event(t, nil, "app_home_opened", inner)
 }
 
@@ -184,7 +181,6 @@ type assistantThread struct {
 	context string // the channel that the person looks at
 	status  string
 	title   string
-	agent   string // the status of an agent session
 	prompts json.RawMessage
 }
 

@@ -17,7 +17,6 @@ type interaction struct {
 	user    string
 	until   time.Time // the response URL works
 	left    int       // uses
-	modal   bool      // its trigger was used
 	made    time.Time
 }
 

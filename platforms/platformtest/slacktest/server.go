@@ -98,7 +98,6 @@ type Server struct {
 	interactions map[string]*interaction
 	responses    map[string]*interaction // by the secret of their URL
 	pressed      [][2]string             // ids and secrets of interactions, oldest first
-	modals       []*view
 	post         post
 }
 

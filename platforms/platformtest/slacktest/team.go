@@ -14,8 +14,7 @@ type team struct {
 	code     string // the refusal of its bot token
 	users    []*User
 	channels []*channel
-	homes    map[string]*view // by user
-	starts   []time.Time      // of chat.startStream within a minute
+	starts   []time.Time // of chat.startStream within a minute
 	stops    []time.Time
 }
 
@@ -42,7 +41,7 @@ func (s *Server) AddTeam(t Team) Team {
 	if t.Scopes == nil {
 		t.Scopes = AllScopes()
 	}
-	made := &team{Team: t, homes: map[string]*view{}}
+	made := &team{Team: t}
 	made.users = []*User{{ID: t.BotUser, Name: t.BotName, RealName: t.BotName, IsBot: true, BotID: t.BotID, AppID: s.o.AppID, TZ: "America/Los_Angeles"}}
 	s.teams = append(s.teams, made)
 	return t

@@ -204,18 +204,11 @@ var Routes = faults.NewRoutes("slacktest")
 func webMethods() map[string]method {
 	return map[string]method{
 		"apps.connections.open":                 {app: true, run: (*Server).connectionsOpen},
-		"apps.manifest.validate":                {app: true, run: (*Server).manifestValidate},
 		"auth.test":                             {run: (*Server).authTest},
-		"auth.revoke":                           {run: (*Server).authRevoke},
-		"bots.info":                             {scopes: needs("users:read"), form: true, run: (*Server).botsInfo},
 		"users.info":                            {scopes: needs("users:read"), form: true, run: (*Server).usersInfo},
 		"users.list":                            {scopes: needs("users:read"), form: true, run: (*Server).usersList},
 		"users.conversations":                   {form: true, run: (*Server).usersConversations},
-		"team.info":                             {scopes: needs("team:read"), form: true, run: (*Server).teamInfo},
 		"conversations.info":                    {form: true, run: (*Server).conversationsInfo},
-		"conversations.list":                    {form: true, run: (*Server).conversationsList},
-		"conversations.members":                 {form: true, run: (*Server).conversationsMembers},
-		"conversations.join":                    {scopes: needs("channels:join"), run: (*Server).conversationsJoin},
 		"conversations.open":                    {scopes: needs("im:write", "mpim:write"), run: (*Server).conversationsOpen},
 		"conversations.history":                 {form: true, run: (*Server).conversationsHistory},
 		"conversations.replies":                 {form: true, run: (*Server).conversationsReplies},
@@ -223,7 +216,6 @@ func webMethods() map[string]method {
 		"chat.postEphemeral":                    {scopes: needs("chat:write"), run: (*Server).chatEphemeral},
 		"chat.update":                           {scopes: needs("chat:write"), run: (*Server).chatUpdate},
 		"chat.delete":                           {scopes: needs("chat:write"), run: (*Server).chatDelete},
-		"chat.getPermalink":                     {form: true, run: (*Server).chatPermalink},
 		"chat.startStream":                      {scopes: needs("chat:write"), run: (*Server).streamStart},
 		"chat.appendStream":                     {scopes: needs("chat:write"), run: (*Server).streamAppend},
 		"chat.stopStream":                       {scopes: needs("chat:write"), run: (*Server).streamStop},
@@ -233,15 +225,9 @@ func webMethods() map[string]method {
 		"files.getUploadURLExternal":            {scopes: needs("files:write"), form: true, run: (*Server).filesUploadURL},
 		"files.completeUploadExternal":          {scopes: needs("files:write"), run: (*Server).filesComplete},
 		"files.info":                            {scopes: needs("files:read"), form: true, run: (*Server).filesInfo},
-		"files.delete":                          {scopes: needs("files:write"), run: (*Server).filesDelete},
 		"assistant.threads.setStatus":           {scopes: needs("assistant:write", "chat:write"), run: (*Server).assistantStatus},
 		"assistant.threads.setTitle":            {scopes: needs("assistant:write"), run: (*Server).assistantTitle},
 		"assistant.threads.setSuggestedPrompts": {scopes: needs("assistant:write"), run: (*Server).assistantPrompts},
-		"agents.sessions.setStatus":             {scopes: needs("chat:write"), run: (*Server).agentStatus},
-		"agents.sessions.rename":                {scopes: needs("chat:write"), run: (*Server).agentRename},
-		"views.publish":                         {run: (*Server).viewsPublish},
-		"views.open":                            {run: (*Server).viewsOpen},
-		"views.update":                          {run: (*Server).viewsUpdate},
 	}
 }
 
@@ -351,17 +337,6 @@ func (s *Server) authTest(t *team, _ *call) (object, error) {
 		"url": "https://" + t.Domain + ".slack.com/", "team": t.Name, "user": t.BotName, "team_id": t.ID, "user_id": t.BotUser, "bot_id": t.BotID,
 		"is_enterprise_install": false,
 	}, nil
-}
-
-func (s *Server) authRevoke(t *team, c *call) (object, error) {
-	if !c.bool("test") {
-		t.code = "token_revoked"
-	}
-	return object{"revoked": !c.bool("test")}, nil
-}
-
-func (s *Server) teamInfo(t *team, _ *call) (object, error) {
-	return object{"team": object{"id": t.ID, "name": t.Name, "domain": t.Domain, "email_domain": "", "icon": object{"image_default": true}}}, nil
 }
 
 // Revoke refuses the bot token of a workspace from now on with code: "token_revoked", "invalid_auth",

@@ -273,14 +273,10 @@ func TestConversations_OpenAndList(t *testing.T) {
 	info := w.must("conversations.info", "channel", group.(string))["channel"].(map[string]any)
 	require.Equal(t, true, info["is_mpim"])
 	require.Len(t, w.must("users.conversations", "types", "im,mpim,public_channel")["channels"], 4)
-	require.Len(t, w.must("conversations.members", "channel", w.general)["members"], 2)
-	require.Equal(t, "invalid_types", w.call("conversations.list", "types", "secret").Error)
 	profile := func() any { return w.must("users.info", "user", ann.ID)["user"].(map[string]any)["profile"] }
 	require.Contains(t, profile(), "email")
 	w.fake.SetScopes("", "users:read", "channels:read")
 	require.NotContains(t, profile(), "email")
-	require.Equal(t, "missing_scope", w.call("conversations.list", "types", "private_channel").Error)
-	require.Equal(t, w.team.BotUser, w.must("bots.info", "bot", w.team.BotID)["bot"].(map[string]any)["user_id"])
 }
 
 func TestReactions(t *testing.T) {
@@ -410,10 +406,6 @@ func TestAssistant(t *testing.T) {
 	w.must("chat.postMessage", "channel", channel, "thread_ts", thread, "text", "done")
 	require.Empty(t, w.fake.Status("", channel, thread), "an answer ends the status")
 	require.Equal(t, "invalid_thread_ts", w.call("assistant.threads.setStatus", "channel_id", channel, "thread_ts", "1.000001", "status", "x").Error)
-	w.must("agents.sessions.setStatus", "channel_id", channel, "thread_ts", thread, "status", "processing")
-	require.Equal(t, "processing", w.fake.Session("", channel, thread))
-	w.must("views.publish", "user_id", w.pat.ID, "view", `{"type":"home","blocks":`+oneButton+`}`)
-	require.Contains(t, string(w.fake.Home("", w.pat.ID)), "choose")
 }
 
 func TestPeople_WriteAsSlackDelivers(t *testing.T) {

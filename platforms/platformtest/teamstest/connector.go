@@ -68,8 +68,6 @@ func (c *call) connector(method string) Endpoint {
 	c.room, c.thread = splitID(c.rest[1])
 	c.rest = c.rest[2:]
 	switch what := strings.Join(c.rest[:min(1, len(c.rest))], ""); {
-	case what == "":
-		return Info
 	case what == "members" || what == "pagedmembers":
 		return Members
 	case what != "activities":
@@ -150,8 +148,6 @@ func (s *Server) connect(r *http.Request, c *call) (int, any, error) {
 		return s.botReaction(r, at, c)
 	case Members:
 		return s.members(r, at, c)
-	case Info:
-		return http.StatusOK, conversation{ID: at.ID, Type: string(at.Type), IsGroup: at.Type != Personal, TenantID: at.Tenant, Name: at.Name}, nil
 	}
 	return 0, nil, refuse(404, "NotFound", "No HTTP resource was found that matches the request URI.")
 }

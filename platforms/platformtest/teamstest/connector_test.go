@@ -85,7 +85,6 @@ func TestConnector_Refusals(t *testing.T) {
 		{"DELETE", at + "/activities/" + mine.ID, nil, 404, "ActivityNotFoundInConversation"},
 		{"GET", at + "/members/29:nobody", nil, 404, "MemberNotFoundInConversation"},
 		{"GET", at + "/members/" + s.u.AAD, nil, 200, ""},
-		{"GET", at, nil, 200, ""},
 		{"GET", "v3/attachments/none/views/original", nil, 404, "NotFound"},
 		{"GET", "v3/teams/none", nil, 404, "TeamNotFound"},
 		{"PUT", at + "/activities/" + theirs + "/reactions/like", nil, 200, ""},

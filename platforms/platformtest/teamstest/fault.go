@@ -11,31 +11,33 @@ type Endpoint string
 
 // The endpoints.
 const (
-	AnyConnector Endpoint = ""             // Send, Typing, Edit, Delete, Create, Members, Conversations
-	Everything   Endpoint = "*"            // all of the fake
-	OpenIDDoc    Endpoint = "openid"       // the metadata document
-	Keys         Endpoint = "keys"         // the JWKS
-	Token        Endpoint = "token"        // the token endpoint
-	Send         Endpoint = "send"         // POST of an activity that people see, chunks of a stream included
-	Typing       Endpoint = "typing"       // POST of a typing activity without a stream
-	Edit         Endpoint = "edit"         // PUT of an activity
-	Delete       Endpoint = "delete"       // DELETE of an activity
-	React        Endpoint = "react"        // PUT or DELETE of a reaction
-	Create       Endpoint = "create"       // POST v3/conversations
-	Members      Endpoint = "members"      // members, pagedmembers
-	Teams        Endpoint = "teams"        // v3/teams
-	Attachments  Endpoint = "attachments"  // v3/attachments
-	Download     Endpoint = "download"     // GET of a pre-authorised URL
-	Upload       Endpoint = "upload"       // PUT to a pre-authorised URL
-	Graph        Endpoint = "graph"        // Graph
-	Info         Endpoint = "conversation" // GET v3/conversations/{id}
+	AnyConnector Endpoint = ""            // Send, Typing, Edit, Delete, Create, Members, Conversations
+	Everything   Endpoint = "*"           // all of the fake
+	OpenIDDoc    Endpoint = "openid"      // the metadata document
+	Keys         Endpoint = "keys"        // the JWKS
+	Token        Endpoint = "token"       // the token endpoint
+	Send         Endpoint = "send"        // POST of an activity that people see, chunks of a stream included
+	Typing       Endpoint = "typing"      // POST of a typing activity without a stream
+	Edit         Endpoint = "edit"        // PUT of an activity
+	Delete       Endpoint = "delete"      // DELETE of an activity
+	React        Endpoint = "react"       // PUT or DELETE of a reaction
+	Create       Endpoint = "create"      // POST v3/conversations
+	Members      Endpoint = "members"     // members, pagedmembers
+	Teams        Endpoint = "teams"       // v3/teams
+	Attachments  Endpoint = "attachments" // v3/attachments
+	Download     Endpoint = "download"    // GET of a pre-authorised URL
+	Upload       Endpoint = "upload"      // PUT to a pre-authorised URL
+	Graph        Endpoint = "graph"       // Graph
 )
 
 // endpoints are all groups that one request can belong to.
-var endpoints = []Endpoint{OpenIDDoc, Keys, Token, Send, Typing, Edit, Delete, React, Create, Members, Teams, Attachments, Download, Upload, Graph, Info}
+var endpoints = []Endpoint{OpenIDDoc, Keys, Token, Send, Typing, Edit, Delete, React, Create, Members, Teams, Attachments, Download, Upload, Graph}
 
 // Routes are the endpoints, with how often they were called in this process.
 var Routes = faults.NewRoutes("teamstest")
+
+// ForOthers are routes that our adapter does not call. The tests of this package do: a client that nobody here wrote needs them.
+var ForOthers = []string{string(Members)}
 
 // Fault scripts a trouble of the fake's own answers. What an answer needs of Teams' shape (the error's JSON,
 // Retry-After) is made of Status, RetryAfter, Code and Message.

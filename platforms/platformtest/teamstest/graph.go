@@ -15,7 +15,6 @@ const (
 	graphUpload  = "graph upload"
 	graphChat    = "graph chat message"
 	graphChannel = "graph channel message"
-	graphFolder  = "graph filesFolder"
 )
 
 // serveGraph answers as much of Microsoft Graph as files need: shared files, the messages that refer to them, hosted
@@ -50,9 +49,6 @@ func (s *Server) serveGraph(w http.ResponseWriter, r *http.Request) {
 	case parts[0] == "teams" && len(parts) >= 6 && parts[2] == "channels" && parts[4] == "messages":
 		Routes.Hit(graphChannel)
 		s.channelMessage(w, parts)
-	case parts[0] == "teams" && len(parts) == 5 && parts[4] == "filesFolder":
-		Routes.Hit(graphFolder)
-		writeJSON(w, http.StatusOK, map[string]any{"id": "folder-" + parts[3], "name": "General", "parentReference": map[string]string{"driveId": "drive-" + parts[1]}})
 	default:
 		writeError(w, refuse(404, "ResourceNotFound", "Resource could not be discovered."))
 	}

@@ -64,7 +64,7 @@ func New(o Options) *Server {
 	for _, e := range endpoints {
 		Routes.Add(string(e))
 	}
-	Routes.Add(graphShare, graphUpload, graphChat, graphChannel, graphFolder)
+	Routes.Add(graphShare, graphUpload, graphChat, graphChannel)
 	s.net = faults.NewServer(s)
 	s.keys.fill()
 	s.client = s.o.Client

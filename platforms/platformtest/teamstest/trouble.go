@@ -11,7 +11,7 @@ import (
 )
 
 // connectorCalls are what AnyConnector stands for.
-var connectorCalls = []Endpoint{Send, Typing, Edit, Delete, React, Create, Members, Teams, Info}
+var connectorCalls = []Endpoint{Send, Typing, Edit, Delete, React, Create, Members, Teams}
 
 // Break adds a fault. Faults are used up in order.
 func (s *Server) Break(f Fault) {

@@ -23,6 +23,9 @@ const routeFile = "file"
 // Routes are the methods, in small letters, and the download of files, with how often they were called in this process.
 var Routes = faults.NewRoutes("telegramtest")
 
+// ForOthers are routes that our adapter does not call. The tests of this package do: a client that nobody here wrote needs them.
+var ForOthers = []string{"getmycommands"}
+
 // methods are what the server knows, in small letters.
 func methods() map[string]method {
 	all := map[string]method{
@@ -42,12 +45,9 @@ func methods() map[string]method {
 		"answercallbackquery":    {run: (*Server).answerQuery},
 		"setmycommands":          {run: (*Server).setCommands},
 		"getmycommands":          {run: func(t *Server, _ *request) (any, error) { return append([]Command{}, t.commands...), nil }},
-		"deletemycommands":       {run: (*Server).deleteCommands},
 		"getfile":                {run: (*Server).getFile},
 		"createforumtopic":       {run: (*Server).createTopic},
 		"getchat":                {run: (*Server).getChat},
-		"logout":                 {run: agree},
-		"close":                  {run: agree},
 	}
 	for _, kind := range []string{"photo", "video", "animation", "audio", "voice", "document", "sticker"} {
 		all["send"+kind] = method{run: func(t *Server, r *request) (any, error) { return t.sendFile(r, kind) }}
@@ -75,11 +75,6 @@ func (t *Server) getMe(*request) (any, error) {
 	}, nil
 }
 
-func (t *Server) deleteCommands(*request) (any, error) {
-	t.commands = nil
-	return true, nil
-}
-
 func (t *Server) getChat(r *request) (any, error) {
 	room, err := t.target(r)
 	if err != nil {
@@ -87,9 +82,6 @@ func (t *Server) getChat(r *request) (any, error) {
 	}
 	return room.chat, nil
 }
-
-// agree answers what changes nothing here.
-func agree(*Server, *request) (any, error) { return true, nil }
 
 // target finds the chat of a request, and refuses as the service does.
 func (t *Server) target(r *request) (*room, error) {

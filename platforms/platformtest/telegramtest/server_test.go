@@ -15,9 +15,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"herald/platforms/platformtest/faults"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(faults.Needed(Routes, ForOthers...)))
+}
 
 // reply is a Bot API answer.
 type reply struct {
