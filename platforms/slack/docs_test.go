@@ -17,7 +17,7 @@ func TestDocs_QuoteRealMessages(t *testing.T) {
 	_, table, found := strings.Cut(string(page), "## When something is wrong")
 	require.True(t, found)
 	var source strings.Builder
-	for _, dir := range []string{".", "../../gateway", "../../gateway/access", "../../gateway/router"} {
+	for _, dir := range []string{".", "../wire", "../../gateway", "../../gateway/*"} {
 		files, err := filepath.Glob(dir + "/*.go")
 		require.NoError(t, err)
 		for _, f := range files {

@@ -15,7 +15,7 @@ func TestDocs_TroubleTableQuotesOurOwnMessages(t *testing.T) {
 	page, err := os.ReadFile("../../docs/platforms/teams.md")
 	require.NoError(t, err)
 	var source strings.Builder
-	for _, pattern := range []string{"*.go", "../../gateway/accounts.go", "../../gateway/router/*.go"} {
+	for _, pattern := range []string{"*.go", "../wire/*.go", "../../gateway/*.go", "../../gateway/*/*.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, name := range files {

@@ -131,7 +131,7 @@ var Routes = faults.NewRoutes("discordtest")
 var ForOthers = []string{
 	"GET /api/gateway", "GET /api/users/@me", "GET /api/users/{user}", "GET /api/guilds/{guild}", "GET /api/guilds/{guild}/members/search",
 	"GET /api/applications/{application}/commands/{command}", "POST /api/applications/{application}/guilds/{guild}/commands",
-	"DELETE /api/applications/{application}/guilds/{guild}/commands/{command}", "PATCH /api/channels/{channel}", "DELETE /api/channels/{channel}",
+	"PATCH /api/channels/{channel}",
 	"DELETE /api/channels/{channel}/thread-members/@me", "GET /api/channels/{channel}/threads/archived/public",
 	"GET /api/channels/{channel}/messages/{message}/reactions/{emoji}", "POST /api/channels/{channel}/messages/bulk-delete",
 }

@@ -76,7 +76,6 @@ func (d *Discord) commandRoutes() map[string]handler {
 		"PATCH " + global + "/{command}":  d.patchCommand,
 		"DELETE " + global + "/{command}": d.deleteCommand,
 		"POST " + guild:                   d.postCommand,
-		"DELETE " + guild + "/{command}":  d.deleteCommand,
 	}
 }
 

@@ -22,7 +22,6 @@ func (d *Discord) guildRoutes() map[string]handler {
 		"GET /guilds/{guild}/threads/active": d.getActiveThreads,
 		"GET /channels/{channel}":            d.getChannel,
 		"PATCH /channels/{channel}":          d.patchChannel,
-		"DELETE /channels/{channel}":         d.deleteChannel,
 	}
 }
 
@@ -262,25 +261,4 @@ func (d *Discord) patchChannel(c *call) (int, any, error) {
 	}
 	d.setThread(ch, archived, locked)
 	return 200, d.wireChannel(ch, true), nil
-}
-
-// deleteChannel deletes a channel or thread, or closes a direct channel.
-func (d *Discord) deleteChannel(c *call) (int, any, error) {
-	ch, err := d.reach(c.id("channel"), 0)
-	if err != nil {
-		return 0, nil, err
-	}
-	w := d.wireChannel(ch, true)
-	if ch.guild == nil {
-		return 200, w, nil
-	}
-	need := ManageChannels
-	if ch.isThread() {
-		need = ManageThreads
-	}
-	if d.permissions(d.bot.ID, ch)&need == 0 {
-		return 0, nil, errPermissions
-	}
-	d.dropChannel(ch)
-	return 200, w, nil
 }

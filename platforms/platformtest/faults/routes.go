@@ -80,10 +80,11 @@ func wholePackage() bool {
 }
 
 // Needed ends a test binary like Called, but looks only at the named routes: it is for the fake's own tests, and fails when
-// what is kept for other clients than our adapter is called by none of them.
+// what is kept for other clients than our adapter is called by none of them. Those clients may be missing on a developer's
+// machine; where the variable CI is set they are not, and only there it is checked.
 func Needed(r *Routes, names ...string) func(code int) {
 	return func(code int) {
-		if code == 0 && wholePackage() {
+		if code == 0 && os.Getenv("CI") != "" && wholePackage() {
 			unused := slices.DeleteFunc(r.Unused(), func(name string) bool { return !slices.Contains(names, name) })
 			if len(unused) > 0 {
 				fmt.Fprintf(os.Stderr, "routes of %s that nobody calls (remove them):\n  %s\n", r.fake, strings.Join(unused, "\n  "))
