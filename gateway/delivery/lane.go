@@ -26,7 +26,7 @@ type lane struct {
 	rows    []*sessions.OutboxRow
 	lives   []*Live
 	claimed *sessions.OutboxRow // is being committed as attempted; nothing else is sent before it
-	sending *sessions.OutboxRow // is on its way from rows to its outcome
+	sending sessions.OutboxID   // is on its way from rows to its outcome; 0: none
 	running bool
 	busy    bool // a row or a live message is being sent
 }
@@ -63,7 +63,7 @@ func (l *lane) next() (row *sessions.OutboxRow, live *Live, wait time.Duration, 
 	now := w.opt.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l.busy, l.sending = false, nil
+	l.busy, l.sending = false, 0
 	defer w.movedLocked()
 	if w.closed || (len(l.rows) == 0 && len(l.lives) == 0) {
 		l.running = false
@@ -82,7 +82,7 @@ func (l *lane) next() (row *sessions.OutboxRow, live *Live, wait time.Duration, 
 		if !at.After(now) {
 			row = l.rows[0]
 			l.rows = l.rows[1:]
-			l.busy, l.sending = true, row
+			l.busy, l.sending = true, row.ID
 			return row, nil, 0, true
 		}
 		// Nothing grows before what waits: it would be seen first (P3).

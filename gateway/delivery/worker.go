@@ -358,7 +358,7 @@ func (w *Worker) Await(ctx context.Context, rows ...sessions.OutboxID) error {
 			}
 		}
 		for _, l := range w.lanes {
-			if l.sending != nil && slices.Contains(rows, l.sending.ID) {
+			if l.sending != 0 && slices.Contains(rows, l.sending) {
 				return false
 			}
 			for _, row := range l.rows {
