@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/gateway/gatewaytest"
 	"herald/gateway/model/modeltest"
 	"herald/platforms"
 )
@@ -23,11 +24,11 @@ func TestAppendOnly_PreviewsOnlyGrow(t *testing.T) {
 		t.Run(string(dialect), func(t *testing.T) {
 			reply := modeltest.Text(answer)
 			reply.Pace = 4 * time.Millisecond
-			s := newStage("slack")
-			s.traits.Edit, s.traits.AppendOnly, s.traits.Text.Dialect = true, true, dialect
+			s := gatewaytest.NewStage("slack")
+			s.Own.Edit, s.Own.AppendOnly, s.Own.Text.Dialect = true, true, dialect
 			var shown platforms.Text
 			var frames, refused, finals atomic.Int32
-			s.send = func(out platforms.Outgoing) error {
+			s.OnSend = func(out platforms.Outgoing) error {
 				if !out.Interim {
 					finals.Add(1)
 					return nil
@@ -40,17 +41,18 @@ func TestAppendOnly_PreviewsOnlyGrow(t *testing.T) {
 				frames.Add(1)
 				return nil
 			}
-			h := start(t, modeltest.Answering(func(modeltest.Request) modeltest.Reply { return reply }), s.on, func(h *house) {
-				h.set["streaming.edit_interval"] = "50ms"
-				h.set["streaming.buffer_threshold"] = "1"
+			script := modeltest.Answering(func(modeltest.Request) modeltest.Reply { return reply })
+			h := gatewaytest.Start(t, script, s.On, func(h *gatewaytest.House) {
+				h.Set["streaming.edit_interval"] = "50ms"
+				h.Set["streaming.buffer_threshold"] = "1"
 			})
-			dm := s.place("D1", "")
-			s.give(h, s.message(dm, platforms.DM, "go"))
-			h.until("the answer is there", func() bool { return finals.Load() == 1 })
+			dm := s.Place("D1", "")
+			s.Give(h, s.Message(dm, platforms.DM, "go"))
+			h.Until("the answer is there", func() bool { return finals.Load() == 1 })
 			require.Zero(t, refused.Load())
 			require.Greater(t, frames.Load(), int32(3))
-			require.Len(t, s.texts(dm), 1, "one message")
-			require.Contains(t, s.texts(dm)[0], "takes a while")
+			require.Len(t, s.Texts(dm), 1, "one message")
+			require.Contains(t, s.Texts(dm)[0], "takes a while")
 		})
 	}
 }

@@ -9,19 +9,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/gateway/gatewaytest"
 	"herald/gateway/model/modeltest"
 	"herald/platforms/platformtest/telegramtest"
 )
 
 // answeredAfter makes somebody write a command and returns how long it took until the bot's answer with part was
 // there, by the service's own clock.
-func (h *house) answeredAfter(chat int64, command, part string) time.Duration {
-	h.t.Helper()
-	said := h.tg.Say(chat, command)
+func answeredAfter(h *gatewaytest.House, chat int64, command, part string) time.Duration {
+	h.T.Helper()
+	said := h.Telegram.Say(chat, command)
 	var took time.Duration
-	h.until(command+" is answered", func() bool {
+	h.Until(command+" is answered", func() bool {
 		var at time.Time
-		for _, a := range h.tg.Acts(chat) {
+		for _, a := range h.Telegram.Acts(chat) {
 			switch {
 			case a.Verb == "say" && a.Message == said:
 				at = a.At
@@ -49,34 +50,34 @@ func TestControl_AnswersWhileEverythingHangs(t *testing.T) {
 		}
 		return modeltest.Text("re: " + r.LastUser())
 	})
-	h := start(t, script, func(h *house) { h.set["agent.restart_drain_timeout"] = "50ms" })
+	h := gatewaytest.Start(t, script, func(h *gatewaytest.House) { h.Set["agent.restart_drain_timeout"] = "50ms" })
 	chats := map[int64]string{7: "use a tool", 8: "think", 9: "stream"}
 	for chat := range chats {
 		// The chat's answers hang in the network: the platform takes the request and says nothing.
-		h.tg.Break(telegramtest.Fault{Method: "sendMessage", Chat: chat, Trouble: telegramtest.HangBefore})
+		h.Telegram.Break(telegramtest.Fault{Method: "sendMessage", Chat: chat, Trouble: telegramtest.HangBefore})
 	}
 	for chat := range chats {
-		h.tg.Say(chat, "quick")
+		h.Telegram.Say(chat, "quick")
 	}
-	h.until("the network hangs for all", func() bool { return h.tg.Calls("sendMessage") >= len(chats) })
+	h.Until("the network hangs for all", func() bool { return h.Telegram.Calls("sendMessage") >= len(chats) })
 	for chat, text := range chats {
-		h.tg.Say(chat, text)
+		h.Telegram.Say(chat, text)
 	}
-	h.until("the tool runs", func() bool {
-		_, err := os.Stat(filepath.Join(h.home, "workspace", "begun"))
+	h.Until("the tool runs", func() bool {
+		_, err := os.Stat(filepath.Join(h.Home, "workspace", "begun"))
 		return err == nil
 	})
-	h.until("the models hang", func() bool { return len(script.Requests()) >= 2*len(chats) })
+	h.Until("the models hang", func() bool { return len(script.Requests()) >= 2*len(chats) })
 	for chat := range chats {
-		status := h.answeredAfter(chat, "/status", "State")
-		stop := h.answeredAfter(chat, "/stop", "Stopped.")
+		status := answeredAfter(h, chat, "/status", "State")
+		stop := answeredAfter(h, chat, "/stop", "Stopped.")
 		t.Logf("chat %d: /status after %s, /stop after %s", chat, status, stop)
 	}
 	for chat := range chats {
-		require.Zero(t, h.count(chat, "re: quick"), "the network still hangs")
-		h.answeredAfter(chat, "/status", "State: idle")
+		require.Zero(t, h.Count(chat, "re: quick"), "the network still hangs")
+		answeredAfter(h, chat, "/status", "State: idle")
 	}
-	h.tg.Heal()
+	h.Telegram.Heal()
 }
 
 // P3: what waits behind a turn is dropped by /stop with a word, a reason and a count, and never answered.
@@ -87,18 +88,18 @@ func TestControl_StopDropsWhatWaits(t *testing.T) {
 		}
 		return modeltest.Text("re: " + r.LastUser())
 	})
-	h := start(t, script, func(h *house) { h.set["display.busy_input_mode"] = "queue" })
-	h.tg.Say(7, "first")
-	h.until("the model is asked", func() bool { return len(script.Requests()) == 1 })
-	h.tg.Say(7, "second")
-	h.tg.Say(7, "third")
-	h.untilStatus(7, "2 ")
-	h.tg.Say(7, "/stop")
-	h.await(7, "2 messages that waited")
-	h.tg.Say(7, "fourth")
-	h.await(7, "fourth")
-	require.Zero(t, h.count(7, "re: second")+h.count(7, "re: third"))
-	require.Contains(t, h.metrics(), `herald_inbound_events_total{kind="message",outcome="dropped",platform="telegram"} 2`)
-	h.halt()
-	require.Equal(t, 2, h.inbox()["dropped: stopped by /stop"])
+	h := gatewaytest.Start(t, script, func(h *gatewaytest.House) { h.Set["display.busy_input_mode"] = "queue" })
+	h.Telegram.Say(7, "first")
+	h.Until("the model is asked", func() bool { return len(script.Requests()) == 1 })
+	h.Telegram.Say(7, "second")
+	h.Telegram.Say(7, "third")
+	h.UntilStatus(7, "2 ")
+	h.Telegram.Say(7, "/stop")
+	h.Await(7, "2 messages that waited")
+	h.Telegram.Say(7, "fourth")
+	h.Await(7, "fourth")
+	require.Zero(t, h.Count(7, "re: second")+h.Count(7, "re: third"))
+	require.Contains(t, h.Metrics(), `herald_inbound_events_total{kind="message",outcome="dropped",platform="telegram"} 2`)
+	h.Halt()
+	require.Equal(t, 2, h.Inbox()["dropped: stopped by /stop"])
 }

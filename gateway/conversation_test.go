@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/gateway/gatewaytest"
 	"herald/gateway/model"
 	"herald/gateway/model/modeltest"
 	"herald/platforms/platformtest/telegramtest"
@@ -18,19 +19,19 @@ import (
 )
 
 func TestConversation_AnswersAndRemembers(t *testing.T) {
-	h := start(t, echo())
-	h.tg.Say(7, "hello")
-	h.await(7, "re: hello")
-	h.tg.Say(7, "again")
-	h.await(7, "re: again")
-	requests := h.llm.Requests()
+	h := gatewaytest.Start(t, gatewaytest.Echo())
+	h.Telegram.Say(7, "hello")
+	h.Await(7, "re: hello")
+	h.Telegram.Say(7, "again")
+	h.Await(7, "re: again")
+	requests := h.Model.Requests()
 	last := requests[len(requests)-1]
 	require.Equal(t, []string{"user", "assistant", "user"}, roles(last.Messages))
 	require.Equal(t, requests[0].System, last.System, "the prompt is byte-stable within a session")
 	require.Contains(t, last.System, "telegram")
-	h.tg.Say(8, "other")
-	h.await(8, "re: other")
-	requests = h.llm.Requests()
+	h.Telegram.Say(8, "other")
+	h.Await(8, "re: other")
+	requests = h.Model.Requests()
 	require.Len(t, requests[len(requests)-1].Messages, 1, "P6: no byte of one chat reaches another's prompt")
 }
 
@@ -49,10 +50,10 @@ func TestTools_RunThroughTheBusAndTheirResultsReachTheModel(t *testing.T) {
 		}
 		return modeltest.Calls("c1", "write_file", `{"path":"notes.txt","content":"milk"}`)
 	})
-	h := start(t, script)
-	h.tg.Say(7, "write milk to notes.txt")
-	h.await(7, "done:")
-	data, err := os.ReadFile(filepath.Join(h.home, "workspace", "notes.txt"))
+	h := gatewaytest.Start(t, script)
+	h.Telegram.Say(7, "write milk to notes.txt")
+	h.Await(7, "done:")
+	data, err := os.ReadFile(filepath.Join(h.Home, "workspace", "notes.txt"))
 	require.NoError(t, err)
 	require.Equal(t, "milk", strings.TrimSpace(string(data)))
 }
@@ -67,16 +68,16 @@ func TestStop_AnswersWhileTheModelHangs(t *testing.T) {
 		}
 		return modeltest.Text("free again")
 	})
-	h := start(t, script)
-	h.tg.Say(7, "think for ever")
-	h.until("the model is asked", func() bool { return len(script.Requests()) == 1 })
-	h.tg.Say(7, "/status")
-	h.await(7, "Waiting for the model")
-	h.tg.Say(7, "/stop")
-	h.await(7, "Stopped.")
+	h := gatewaytest.Start(t, script)
+	h.Telegram.Say(7, "think for ever")
+	h.Until("the model is asked", func() bool { return len(script.Requests()) == 1 })
+	h.Telegram.Say(7, "/status")
+	h.Await(7, "Waiting for the model")
+	h.Telegram.Say(7, "/stop")
+	h.Await(7, "Stopped.")
 	hang.Store(false)
-	h.tg.Say(7, "still there?")
-	h.await(7, "free again")
+	h.Telegram.Say(7, "still there?")
+	h.Await(7, "free again")
 }
 
 func TestStop_EndsAToolAndItsProcesses(t *testing.T) {
@@ -86,18 +87,18 @@ func TestStop_EndsAToolAndItsProcesses(t *testing.T) {
 		}
 		return modeltest.Calls("c1", "terminal", `{"command":"echo started > marker; sleep 600"}`)
 	})
-	h := start(t, script)
-	h.tg.Say(7, "run")
-	h.until("the command runs", func() bool {
-		_, err := os.Stat(filepath.Join(h.home, "workspace", "marker"))
+	h := gatewaytest.Start(t, script)
+	h.Telegram.Say(7, "run")
+	h.Until("the command runs", func() bool {
+		_, err := os.Stat(filepath.Join(h.Home, "workspace", "marker"))
 		return err == nil
 	})
-	h.tg.Say(7, "/status")
-	h.await(7, "terminal")
-	h.tg.Say(7, "/stop")
-	h.await(7, "Stopped.")
-	h.halt() // returns only when no goroutine of a tool is left
-	require.Zero(t, h.count(7, "after"))
+	h.Telegram.Say(7, "/status")
+	h.Await(7, "terminal")
+	h.Telegram.Say(7, "/stop")
+	h.Await(7, "Stopped.")
+	h.Halt() // returns only when no goroutine of a tool is left
+	require.Zero(t, h.Count(7, "after"))
 }
 
 func TestBusy_InterruptRedirectsTheRunningAnswer(t *testing.T) {
@@ -107,12 +108,12 @@ func TestBusy_InterruptRedirectsTheRunningAnswer(t *testing.T) {
 		}
 		return modeltest.Reply{HangHeader: true}
 	})
-	h := start(t, script)
-	h.tg.Say(7, "first")
-	h.until("the model is asked", func() bool { return len(script.Requests()) == 1 })
-	h.tg.Say(7, "second")
-	h.await(7, "re: first\n\nsecond")
-	h.await(7, "changing course")
+	h := gatewaytest.Start(t, script)
+	h.Telegram.Say(7, "first")
+	h.Until("the model is asked", func() bool { return len(script.Requests()) == 1 })
+	h.Telegram.Say(7, "second")
+	h.Await(7, "re: first\n\nsecond")
+	h.Await(7, "changing course")
 }
 
 func TestBusy_QueueWaitsAndComesNext(t *testing.T) {
@@ -123,18 +124,18 @@ func TestBusy_QueueWaitsAndComesNext(t *testing.T) {
 		}
 		return modeltest.Text("re: " + r.LastUser())
 	})
-	h := start(t, script, func(h *house) { h.set["display.busy_input_mode"] = "queue" })
-	h.tg.Say(7, "first")
-	h.until("the model is asked", func() bool { return len(script.Requests()) == 1 })
-	h.tg.Say(7, "second")
-	h.await(7, "comes next")
-	h.tg.Say(7, "/queue third")
-	h.await(7, "number 2 in line")
+	h := gatewaytest.Start(t, script, func(h *gatewaytest.House) { h.Set["display.busy_input_mode"] = "queue" })
+	h.Telegram.Say(7, "first")
+	h.Until("the model is asked", func() bool { return len(script.Requests()) == 1 })
+	h.Telegram.Say(7, "second")
+	h.Await(7, "comes next")
+	h.Telegram.Say(7, "/queue third")
+	h.Await(7, "number 2 in line")
 	close(release)
-	h.await(7, "re: first")
-	h.await(7, "re: second")
-	h.await(7, "re: third")
-	require.Equal(t, 1, h.count(7, "re: third"))
+	h.Await(7, "re: first")
+	h.Await(7, "re: second")
+	h.Await(7, "re: third")
+	require.Equal(t, 1, h.Count(7, "re: third"))
 }
 
 func TestBusy_SteerReachesTheNextToolResult(t *testing.T) {
@@ -147,13 +148,13 @@ func TestBusy_SteerReachesTheNextToolResult(t *testing.T) {
 		return modeltest.Text("saw: " + text)
 	})
 	close(gate)
-	h := start(t, script)
-	h.tg.Say(7, "work")
-	h.untilStatus(7, "Running: terminal")
-	h.tg.Say(7, "/steer use the blue one")
-	h.await(7, "after the current step")
-	require.NoError(t, os.WriteFile(filepath.Join(h.home, "workspace", "go"), nil, 0o600))
-	m := h.await(7, "saw: ")
+	h := gatewaytest.Start(t, script)
+	h.Telegram.Say(7, "work")
+	h.UntilStatus(7, "Running: terminal")
+	h.Telegram.Say(7, "/steer use the blue one")
+	h.Await(7, "after the current step")
+	require.NoError(t, os.WriteFile(filepath.Join(h.Home, "workspace", "go"), nil, 0o600))
+	m := h.Await(7, "saw: ")
 	require.Contains(t, m.Text, "use the blue one")
 }
 
@@ -163,27 +164,27 @@ func TestNewUndoRetry(t *testing.T) {
 		n++
 		return modeltest.Text(strings.Repeat("x", n) + " messages=" + string(rune('0'+len(r.Messages))))
 	})
-	h := start(t, script)
-	h.tg.Say(7, "one")
-	h.await(7, "x messages=1")
-	h.tg.Say(7, "two")
-	h.await(7, "xx messages=3")
-	h.tg.Say(7, "/undo now")
-	h.await(7, "The last turn is undone")
-	h.tg.Say(7, "three")
-	h.await(7, "xxx messages=3")
-	h.tg.Say(7, "/retry")
-	h.await(7, "xxxx messages=3")
-	h.tg.Say(7, "/new Shopping list -y")
-	h.await(7, "New session: Shopping list")
-	h.tg.Say(7, "four")
-	h.await(7, "xxxxx messages=1")
-	h.tg.Say(7, "/sessions")
-	h.await(7, "Shopping list")
-	h.tg.Say(7, "/resume 2")
-	h.await(7, "Back in")
-	h.tg.Say(7, "five")
-	h.await(7, "xxxxxx messages=5")
+	h := gatewaytest.Start(t, script)
+	h.Telegram.Say(7, "one")
+	h.Await(7, "x messages=1")
+	h.Telegram.Say(7, "two")
+	h.Await(7, "xx messages=3")
+	h.Telegram.Say(7, "/undo now")
+	h.Await(7, "The last turn is undone")
+	h.Telegram.Say(7, "three")
+	h.Await(7, "xxx messages=3")
+	h.Telegram.Say(7, "/retry")
+	h.Await(7, "xxxx messages=3")
+	h.Telegram.Say(7, "/new Shopping list -y")
+	h.Await(7, "New session: Shopping list")
+	h.Telegram.Say(7, "four")
+	h.Await(7, "xxxxx messages=1")
+	h.Telegram.Say(7, "/sessions")
+	h.Await(7, "Shopping list")
+	h.Telegram.Say(7, "/resume 2")
+	h.Await(7, "Back in")
+	h.Telegram.Say(7, "five")
+	h.Await(7, "xxxxxx messages=5")
 }
 
 // P1, P10: what waits when the daemon stops is answered after the next start, once.
@@ -196,62 +197,62 @@ func TestRestart_WaitingMessagesAreAnsweredOnce(t *testing.T) {
 		}
 		return modeltest.Text("re: " + r.LastUser())
 	})
-	h := start(t, script, func(h *house) { h.set["agent.restart_drain_timeout"] = "50ms" })
-	h.tg.Say(7, "keep me")
-	h.until("the model is asked", func() bool { return len(script.Requests()) == 1 })
-	h.halt()
+	h := gatewaytest.Start(t, script, func(h *gatewaytest.House) { h.Set["agent.restart_drain_timeout"] = "50ms" })
+	h.Telegram.Say(7, "keep me")
+	h.Until("the model is asked", func() bool { return len(script.Requests()) == 1 })
+	h.Halt()
 	hang.Store(false)
-	h.run()
-	h.await(7, "re: keep me")
-	h.halt()
-	require.Equal(t, 1, h.count(7, "re: keep me"))
-	report, err := h.store().Check(context.Background())
+	h.Run()
+	h.Await(7, "re: keep me")
+	h.Halt()
+	require.Equal(t, 1, h.Count(7, "re: keep me"))
+	report, err := h.Store().Check(context.Background())
 	require.NoError(t, err)
 	require.True(t, report.OK(), report.String())
 }
 
 // P4: a send that was accepted and whose answer got lost is not repeated; the person is told once and may ask for it.
 func TestDelivery_UnknownOutcomeIsSurfacedOnceAndShownAgainOnRequest(t *testing.T) {
-	h := start(t, echo())
-	h.tg.Say(7, "warm up")
-	h.await(7, "re: warm up")
-	h.tg.Break(telegramtest.Fault{Method: "sendMessage", Trouble: telegramtest.ResetAfter})
-	h.tg.Say(7, "fragile")
-	notice := h.await(7, "I can't tell whether my last message arrived")
-	require.Equal(t, 1, h.count(7, "re: fragile"))
+	h := gatewaytest.Start(t, gatewaytest.Echo())
+	h.Telegram.Say(7, "warm up")
+	h.Await(7, "re: warm up")
+	h.Telegram.Break(telegramtest.Fault{Method: "sendMessage", Trouble: telegramtest.ResetAfter})
+	h.Telegram.Say(7, "fragile")
+	notice := h.Await(7, "I can't tell whether my last message arrived")
+	require.Equal(t, 1, h.Count(7, "re: fragile"))
 	require.Len(t, notice.Buttons, 1)
 	person := telegramtest.User{ID: 7}
-	h.tg.Press(7, notice.ID, notice.Buttons[0][0].Data, person)
-	h.await(7, "This may be a duplicate")
-	require.Equal(t, 2, h.count(7, "re: fragile"), "it is repeated only because the person asked")
-	h.tg.Press(7, notice.ID, notice.Buttons[0][0].Data, person)
-	h.await(7, "nothing to show again")
-	require.Equal(t, 2, h.count(7, "re: fragile"))
+	h.Telegram.Press(7, notice.ID, notice.Buttons[0][0].Data, person)
+	h.Await(7, "This may be a duplicate")
+	require.Equal(t, 2, h.Count(7, "re: fragile"), "it is repeated only because the person asked")
+	h.Telegram.Press(7, notice.ID, notice.Buttons[0][0].Data, person)
+	h.Await(7, "nothing to show again")
+	require.Equal(t, 2, h.Count(7, "re: fragile"))
 }
 
 // P8: nothing is sent inside a retry-after window, and the answer is not lost.
 func TestDelivery_WaitsForRetryAfter(t *testing.T) {
-	h := start(t, echo())
-	h.tg.Say(7, "warm up")
-	h.await(7, "re: warm up")
-	h.tg.Break(telegramtest.Fault{Method: "sendMessage", Trouble: telegramtest.AnswerStatus, Status: 429, RetryAfter: time.Second})
-	h.tg.Say(7, "patience")
-	h.await(7, "re: patience")
-	require.Empty(t, h.tg.Violations())
-	require.Equal(t, 1, h.count(7, "re: patience"))
+	h := gatewaytest.Start(t, gatewaytest.Echo())
+	h.Telegram.Say(7, "warm up")
+	h.Await(7, "re: warm up")
+	h.Telegram.Break(telegramtest.Fault{Method: "sendMessage", Trouble: telegramtest.AnswerStatus, Status: 429, RetryAfter: time.Second})
+	h.Telegram.Say(7, "patience")
+	h.Await(7, "re: patience")
+	require.Empty(t, h.Telegram.Violations())
+	require.Equal(t, 1, h.Count(7, "re: patience"))
 }
 
 func TestStreaming_TheFinalTextCompletesThePreview(t *testing.T) {
 	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
 		return modeltest.Reply{Text: strings.Repeat("word ", 60) + "end.", Pace: 10 * time.Millisecond}
 	})
-	h := start(t, script, func(h *house) { h.set["streaming.edit_interval"] = "50ms" })
-	h.tg.Say(7, "tell me")
-	h.await(7, "end.")
-	h.until("the cursor is gone", func() bool { return h.count(7, "▉") == 0 })
-	require.Len(t, h.texts(7), 1, "one message that grew, never a second one")
+	h := gatewaytest.Start(t, script, func(h *gatewaytest.House) { h.Set["streaming.edit_interval"] = "50ms" })
+	h.Telegram.Say(7, "tell me")
+	h.Await(7, "end.")
+	h.Until("the cursor is gone", func() bool { return h.Count(7, "▉") == 0 })
+	require.Len(t, h.Texts(7), 1, "one message that grew, never a second one")
 	edits := 0
-	for _, a := range h.tg.Acts(7) {
+	for _, a := range h.Telegram.Acts(7) {
 		if a.Verb == "edit" {
 			edits++
 		}
@@ -260,15 +261,15 @@ func TestStreaming_TheFinalTextCompletesThePreview(t *testing.T) {
 }
 
 func TestAccess_StrangersGetACodeAndNoTurn(t *testing.T) {
-	h := start(t, echo(), func(h *house) {
-		h.env = append(h.env, "HERALD_TELEGRAM_ALLOW_FROM=99")
-		h.set["platforms.telegram.unauthorized_dm_behavior"] = "pair"
+	h := gatewaytest.Start(t, gatewaytest.Echo(), func(h *gatewaytest.House) {
+		h.Env = append(h.Env, "HERALD_TELEGRAM_ALLOW_FROM=99")
+		h.Set["platforms.telegram.unauthorized_dm_behavior"] = "pair"
 	})
-	h.tg.Say(7, "let me in")
-	h.await(7, "pairing code")
-	require.Empty(t, h.llm.Requests(), "P13: deny by default")
-	h.tg.Say(99, "hello")
-	h.await(99, "re: hello")
+	h.Telegram.Say(7, "let me in")
+	h.Await(7, "pairing code")
+	require.Empty(t, h.Model.Requests(), "P13: deny by default")
+	h.Telegram.Say(99, "hello")
+	h.Await(99, "re: hello")
 }
 
 func TestClarify_AsksWithButtonsAndTakesTheAnswer(t *testing.T) {
@@ -278,26 +279,26 @@ func TestClarify_AsksWithButtonsAndTakesTheAnswer(t *testing.T) {
 		}
 		return modeltest.Calls("c1", "clarify", `{"question":"Which colour?","choices":["red","blue"]}`)
 	})
-	h := start(t, script)
-	h.tg.Say(7, "ask me")
-	q := h.await(7, "Which colour?")
+	h := gatewaytest.Start(t, script)
+	h.Telegram.Say(7, "ask me")
+	q := h.Await(7, "Which colour?")
 	require.Len(t, q.Buttons, 2)
-	_, ok := h.tg.Press(7, q.ID, q.Buttons[1][0].Data, telegramtest.User{ID: 7})
+	_, ok := h.Telegram.Press(7, q.ID, q.Buttons[1][0].Data, telegramtest.User{ID: 7})
 	require.True(t, ok)
-	m := h.await(7, "you said")
+	m := h.Await(7, "you said")
 	require.Contains(t, m.Text, "blue")
-	h.await(7, "Answer: blue")
-	h.tg.Say(7, "and again")
-	h.until("the second question stands", func() bool {
-		for _, m := range h.tg.Visible(7) {
+	h.Await(7, "Answer: blue")
+	h.Telegram.Say(7, "and again")
+	h.Until("the second question stands", func() bool {
+		for _, m := range h.Telegram.Visible(7) {
 			if m.Bot && len(m.Buttons) > 0 && m.ID > q.ID {
 				return true
 			}
 		}
 		return false
 	})
-	h.tg.Say(7, "green, please")
-	h.until("the written answer counts", func() bool { return h.count(7, "green, please") > 0 })
+	h.Telegram.Say(7, "green, please")
+	h.Until("the written answer counts", func() bool { return h.Count(7, "green, please") > 0 })
 }
 
 // The question survives a restart: it is put once and its answer goes on with the turn.
@@ -308,16 +309,16 @@ func TestClarify_SurvivesARestart(t *testing.T) {
 		}
 		return modeltest.Calls("c1", "clarify", `{"question":"Which colour?","choices":["red","blue"]}`)
 	})
-	h := start(t, script, func(h *house) { h.set["agent.restart_drain_timeout"] = "50ms" })
-	h.tg.Say(7, "ask me")
-	q := h.await(7, "Which colour?")
-	h.halt()
-	h.run()
-	h.untilStatus(7, "Waiting for your answer")
-	require.Equal(t, 1, h.count(7, "Which colour?"))
-	h.tg.Press(7, q.ID, q.Buttons[0][0].Data, telegramtest.User{ID: 7})
-	h.await(7, "red")
-	h.await(7, "you said")
+	h := gatewaytest.Start(t, script, func(h *gatewaytest.House) { h.Set["agent.restart_drain_timeout"] = "50ms" })
+	h.Telegram.Say(7, "ask me")
+	q := h.Await(7, "Which colour?")
+	h.Halt()
+	h.Run()
+	h.UntilStatus(7, "Waiting for your answer")
+	require.Equal(t, 1, h.Count(7, "Which colour?"))
+	h.Telegram.Press(7, q.ID, q.Buttons[0][0].Data, telegramtest.User{ID: 7})
+	h.Await(7, "red")
+	h.Await(7, "you said")
 }
 
 func TestModel_FailuresAreSaidInWords(t *testing.T) {
@@ -332,10 +333,10 @@ func TestModel_FailuresAreSaidInWords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			script := modeltest.Answering(func(modeltest.Request) modeltest.Reply { return c.reply })
-			h := start(t, script, func(h *house) { h.set["agent.api_max_retries"] = "0" })
-			h.tg.Say(7, "hello")
-			h.await(7, c.want)
-			require.NotContains(t, h.log.String(), "sk-house-tests", "no key in the log")
+			h := gatewaytest.Start(t, script, func(h *gatewaytest.House) { h.Set["agent.api_max_retries"] = "0" })
+			h.Telegram.Say(7, "hello")
+			h.Await(7, c.want)
+			require.NotContains(t, h.Log.String(), "sk-house-tests", "no key in the log")
 		})
 	}
 }
@@ -347,11 +348,11 @@ func TestTranscript_HoldsEveryStep(t *testing.T) {
 		}
 		return modeltest.Calls("c1", "terminal", `{"command":"echo hi"}`)
 	})
-	h := start(t, script)
-	h.tg.Say(7, "go")
-	h.await(7, "finished")
-	h.halt()
-	s := h.store()
+	h := gatewaytest.Start(t, script)
+	h.Telegram.Say(7, "go")
+	h.Await(7, "finished")
+	h.Halt()
+	s := h.Store()
 	require.NoError(t, s.View(context.Background(), func(v sessions.View) error {
 		list, err := v.Sessions(sessions.SessionQuery{})
 		require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/cron"
+	"herald/gateway/gatewaytest"
 	"herald/gateway/jobs/desk"
 	"herald/gateway/model/modeltest"
 	"herald/platforms/platformtest/telegramtest"
@@ -31,76 +32,77 @@ func scheduler() *modeltest.Script {
 	})
 }
 
-// jobs are all jobs of the house.
-func (h *house) jobs() []cron.Job {
-	h.t.Helper()
-	list, err := h.gateway.Book().List(context.Background())
-	require.NoError(h.t, err)
+// jobsOf are all jobs of the house.
+func jobsOf(h *gatewaytest.House) []cron.Job {
+	h.T.Helper()
+	list, err := h.Gateway.Scheduled().Book.List(context.Background())
+	require.NoError(h.T, err)
 	return list
 }
 
 // replied says something and returns what a chat is answered.
-func (h *house) replied(chat int64, text string) string {
-	h.t.Helper()
-	before := len(h.texts(chat))
-	h.tg.Say(chat, text)
-	h.until(fmt.Sprintf("chat %d is answered", chat), func() bool { return len(h.texts(chat)) > before })
-	return h.texts(chat)[before]
+func replied(h *gatewaytest.House, chat int64, text string) string {
+	h.T.Helper()
+	before := len(h.Texts(chat))
+	h.Telegram.Say(chat, text)
+	h.Until(fmt.Sprintf("chat %d is answered", chat), func() bool { return len(h.Texts(chat)) > before })
+	return h.Texts(chat)[before]
 }
 
 // P6: a job of somebody else is not there, for the tool as for /cron; an admin by name sees all of them, alone.
 func TestCronFront_WhoSeesWhat(t *testing.T) {
-	h := build(t, scheduler())
-	h.env = append(h.env, "HERALD_TELEGRAM_ALLOW_ADMIN_FROM=9", "HERALD_TELEGRAM_GROUP_ALLOW_ADMIN_FROM=9", "HERALD_TELEGRAM_USER_ALLOWED_COMMANDS=cron")
-	h.set["display.tool_progress"] = "off"
-	h.run()
-	require.Contains(t, h.replied(7, `/cron add every hour water the roses --yes`), "is made: every hour.")
-	h.tg.Say(8, `cronjob {"action":"create","schedule":"every day at 9","prompt":"feed the cat"}`)
-	h.await(8, "is made: every day at 9:00")
-	h.job(cron.Change{Name: ptr("ours"), Prompt: ptr("of the operator")})
-	require.Len(t, h.jobs(), 3)
-	roses := h.jobs()[0]
+	h := gatewaytest.Build(t, scheduler())
+	h.Env = append(h.Env, "HERALD_TELEGRAM_ALLOW_ADMIN_FROM=9", "HERALD_TELEGRAM_GROUP_ALLOW_ADMIN_FROM=9",
+		"HERALD_TELEGRAM_USER_ALLOWED_COMMANDS=cron")
+	h.Set["display.tool_progress"] = "off"
+	h.Run()
+	require.Contains(t, replied(h, 7, `/cron add every hour water the roses --yes`), "is made: every hour.")
+	h.Telegram.Say(8, `cronjob {"action":"create","schedule":"every day at 9","prompt":"feed the cat"}`)
+	h.Await(8, "is made: every day at 9:00")
+	h.Job(cron.Change{Name: new("ours"), Prompt: new("of the operator")})
+	require.Len(t, jobsOf(h), 3)
+	roses := jobsOf(h)[0]
 
-	list := h.replied(8, "/cron")
+	list := replied(h, 8, "/cron")
 	require.Contains(t, list, "feed the cat")
 	require.NotContains(t, list, "roses")
 	require.NotContains(t, list, "ours")
-	require.Contains(t, h.replied(8, "/cron remove "+string(roses.ID)), "There is no job")
-	require.Contains(t, h.replied(8, "/cron history "+string(roses.ID)), "There is no job")
+	require.Contains(t, replied(h, 8, "/cron remove "+string(roses.ID)), "There is no job")
+	require.Contains(t, replied(h, 8, "/cron history "+string(roses.ID)), "There is no job")
 	for _, action := range []string{"remove", "pause", "run", "update"} {
-		h.tg.Say(8, `cronjob {"action":"`+action+`","job_id":"`+string(roses.ID)+`","prompt":"mine now"}`)
-		h.until(action+" is refused", func() bool {
-			texts := h.texts(8)
+		h.Telegram.Say(8, `cronjob {"action":"`+action+`","job_id":"`+string(roses.ID)+`","prompt":"mine now"}`)
+		h.Until(action+" is refused", func() bool {
+			texts := h.Texts(8)
 			return strings.Contains(texts[len(texts)-1], "there is no job") && strings.Contains(strings.Join(texts, "\n"), string(roses.ID))
 		})
-		require.NotContains(t, h.replied(8, "/cron"), "roses")
+		require.NotContains(t, replied(h, 8, "/cron"), "roses")
 	}
-	require.Len(t, h.jobs(), 3)
+	require.Len(t, jobsOf(h), 3)
 
-	list = h.replied(9, "/cron")
+	list = replied(h, 9, "/cron")
 	for _, name := range []string{"water the roses", "feed the cat", "ours"} {
 		require.Contains(t, list, name, "an admin by name sees all")
 	}
-	h.tg.Write(telegramtest.Post{Chat: team, From: telegramtest.User{ID: 9, FirstName: "P9"}, Text: "/cron"})
-	h.until("the room is answered", func() bool { return len(h.texts(team)) > 0 })
-	require.NotContains(t, strings.Join(h.texts(team), "\n"), "roses", "what people have asked for alone is told to no room")
-	require.Contains(t, h.replied(9, "/cron pause water the roses"), "is paused")
+	h.Telegram.Write(telegramtest.Post{Chat: team, From: telegramtest.User{ID: 9, FirstName: "P9"}, Text: "/cron"})
+	h.Until("the room is answered", func() bool { return len(h.Texts(team)) > 0 })
+	require.NotContains(t, strings.Join(h.Texts(team), "\n"), "roses", "what people have asked for alone is told to no room")
+	require.Contains(t, replied(h, 9, "/cron pause water the roses"), "is paused")
 }
 
 // Where nobody is named an admin everybody may use every command, and still sees the own jobs alone.
 func TestCronFront_NobodyIsNamed(t *testing.T) {
-	h := start(t, scheduler())
-	require.Contains(t, h.replied(7, `/cron add every hour water the roses --yes`), "is made")
-	require.Contains(t, h.replied(8, "/cron"), "There are no jobs here.")
+	h := gatewaytest.Start(t, scheduler())
+	require.Contains(t, replied(h, 7, `/cron add every hour water the roses --yes`), "is made")
+	require.Contains(t, replied(h, 8, "/cron"), "There are no jobs here.")
 }
 
 // The question before a job is made, with the real buttons.
 func TestCronFront_Confirm(t *testing.T) {
-	h := start(t, scheduler())
-	h.tg.Say(7, "/cron add in 20 minutes remind me of the tea")
+	h := gatewaytest.Start(t, scheduler())
+	h.Telegram.Say(7, "/cron add in 20 minutes remind me of the tea")
 	var asked telegramtest.Message
-	h.until("it asks", func() bool {
-		for _, m := range h.tg.Visible(7) {
+	h.Until("it asks", func() bool {
+		for _, m := range h.Telegram.Visible(7) {
 			if m.Bot && strings.Contains(m.Text, "Shall I do this once on ") && len(m.Buttons) > 0 {
 				asked = m
 				return true
@@ -109,14 +111,14 @@ func TestCronFront_Confirm(t *testing.T) {
 		return false
 	})
 	require.Contains(t, asked.Text, "Next time (")
-	require.Empty(t, h.jobs())
-	h.press(7, asked, 0, 8)
-	require.Empty(t, h.jobs(), "somebody else's press makes nothing")
-	h.press(7, asked, 0, 7)
-	h.await(7, "is made: once on ")
-	h.press(7, asked, 0, 7)
-	require.Len(t, h.jobs(), 1)
-	task, err := h.jobs()[0].Plan.ReadTask()
+	require.Empty(t, jobsOf(h))
+	h.Press(7, asked, 0, 8)
+	require.Empty(t, jobsOf(h), "somebody else's press makes nothing")
+	h.Press(7, asked, 0, 7)
+	h.Await(7, "is made: once on ")
+	h.Press(7, asked, 0, 7)
+	require.Len(t, jobsOf(h), 1)
+	task, err := jobsOf(h)[0].Plan.ReadTask()
 	require.NoError(t, err)
 	require.Equal(t, "remind me of the tea", task.Prompt)
 	require.Equal(t, "7", string(task.Origin.Address.Chat))
@@ -126,16 +128,17 @@ func TestCronFront_Confirm(t *testing.T) {
 func TestCronFront_JobsOfARun(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
 		t.Run(fmt.Sprint("allowed ", allowed), func(t *testing.T) {
-			h := build(t, scheduler())
-			h.set["cron.allow_agent_scheduling"] = fmt.Sprint(allowed)
-			h.run()
-			h.tg.Say(7, `cronjob {"action":"create","schedule":"every day at 9","name":"parent","prompt":"cronjob {\"action\":\"create\",\"schedule\":\"1h\",\"name\":\"child\",\"prompt\":\"hello\"}"}`)
-			h.await(7, "is made: every day at 9:00")
-			h.ran(h.jobs()[0].ID)
-			managed := h.job(cron.Change{Name: ptr("of nobody"), Prompt: ptr(`cronjob {"action":"create","schedule":"2h","name":"orphan","prompt":"hello","deliver":"origin"}`)})
-			h.ran(managed.ID)
+			h := gatewaytest.Build(t, scheduler())
+			h.Set["cron.allow_agent_scheduling"] = fmt.Sprint(allowed)
+			h.Run()
+			h.Telegram.Say(7, `cronjob {"action":"create","schedule":"every day at 9","name":"parent","prompt":"cronjob {\"action\":\"create\",\"schedule\":\"1h\",\"name\":\"child\",\"prompt\":\"hello\"}"}`)
+			h.Await(7, "is made: every day at 9:00")
+			h.Ran(jobsOf(h)[0].ID)
+			managed := h.Job(cron.Change{Name: new("of nobody"),
+				Prompt: new(`cronjob {"action":"create","schedule":"2h","name":"orphan","prompt":"hello","deliver":"origin"}`)})
+			h.Ran(managed.ID)
 			names := map[string]cron.Task{}
-			for _, j := range h.jobs() {
+			for _, j := range jobsOf(h) {
 				task, err := j.Plan.ReadTask()
 				require.NoError(t, err)
 				names[j.Name] = task
@@ -154,15 +157,15 @@ func TestCronFront_JobsOfARun(t *testing.T) {
 
 // The control verb changes only what is asked for, and skills against those that are there.
 func TestCronFront_Verb(t *testing.T) {
-	h := start(t, scheduler())
+	h := gatewaytest.Start(t, scheduler())
 	ask := func(a desk.Args) (r desk.Reply, err error) {
-		err = h.ask("cron", a, &r)
+		err = h.Ask("cron", a, &r)
 		return r, err
 	}
-	h.until("the control socket answers", func() bool { return h.ask("identify", nil, &struct{}{}) == nil })
-	h.skill("weather")
-	h.skill("news")
-	r, err := ask(desk.Args{Action: "add", Phrase: "every day at 8 tell me", Change: cron.Change{Skills: ptr([]string{"weather"}), Attach: ptr(true)}})
+	h.Until("the control socket answers", func() bool { return h.Ask("identify", nil, &struct{}{}) == nil })
+	writeSkill(h, "weather")
+	writeSkill(h, "news")
+	r, err := ask(desk.Args{Action: "add", Phrase: "every day at 8 tell me", Change: cron.Change{Skills: new([]string{"weather"}), Attach: new(true)}})
 	require.NoError(t, err)
 	id := string(r.Jobs[0].ID)
 	r, err = ask(desk.Args{Action: "edit", Job: id, AddSkills: []string{"news"}, RemoveSkills: []string{"Weather"}})
@@ -176,17 +179,17 @@ func TestCronFront_Verb(t *testing.T) {
 	require.ErrorContains(t, err, "want one of list, add, edit")
 	_, err = ask(desk.Args{Action: "explode", Job: "ghost"})
 	require.ErrorContains(t, err, "there is no job")
-	h.until("the scheduler looks for due jobs", func() bool {
+	h.Until("the scheduler looks for due jobs", func() bool {
 		r, err = ask(desk.Args{Action: "status"})
 		require.NoError(t, err)
 		return r.Status.Alive && !r.Status.LastLook.IsZero()
 	})
 }
 
-// skill puts a skill into the home.
-func (h *house) skill(name string) {
-	h.t.Helper()
-	dir := filepath.Join(h.home, "skills", name)
-	require.NoError(h.t, os.MkdirAll(dir, 0o700))
-	require.NoError(h.t, os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("Read it."), 0o600))
+// writeSkill puts a skill into the home.
+func writeSkill(h *gatewaytest.House, name string) {
+	h.T.Helper()
+	dir := filepath.Join(h.Home, "skills", name)
+	require.NoError(h.T, os.MkdirAll(dir, 0o700))
+	require.NoError(h.T, os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("Read it."), 0o600))
 }

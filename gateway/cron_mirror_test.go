@@ -33,24 +33,24 @@ func TestCron_MirrorTable(t *testing.T) {
 			{"Row1_OriginChat", "origin", true, nil, own, cron.FromOrigin, true},
 			{"Row2_OriginFallback", "origin", false, nil, home, cron.FromFallback, true},
 			{"Row3_AllNever", "all", false, nil, home, "", false},
-			{"Row3b_AllNeverWithAttach", "all", false, ptr(true), home, "", false},
+			{"Row3b_AllNeverWithAttach", "all", false, new(true), home, "", false},
 			{"Row4_BarePlatformNever", "slack", false, nil, home, "", false},
 			{"Row5_ExplicitNotByGlobal", "slack:%s", false, nil, other, cron.FromExplicit, false},
 			{"Row7_OriginThenAll", "origin,all", false, nil, home, cron.FromFallback, true},
 			{"Row8_AllThenOrigin", "all,origin", false, nil, home, cron.FromFallback, true},
 			{"Row9_OtherChatThanOrigin", "slack:%s", true, nil, other, cron.FromExplicit, false},
-			{"Detached_Origin", "origin", true, ptr(false), own, cron.FromOrigin, false},
-			{"Detached_Fallback", "origin", false, ptr(false), home, cron.FromFallback, false},
+			{"Detached_Origin", "origin", true, new(false), own, cron.FromOrigin, false},
+			{"Detached_Fallback", "origin", false, new(false), home, cron.FromFallback, false},
 		}},
 		{false, []row{
-			{"Row6_ExplicitByAttach", "slack:%s", false, ptr(true), other, cron.FromExplicit, true},
+			{"Row6_ExplicitByAttach", "slack:%s", false, new(true), other, cron.FromExplicit, true},
 			{"GlobalOff_Origin", "origin", true, nil, own, cron.FromOrigin, false},
 			{"GlobalOff_Fallback", "origin", false, nil, home, cron.FromFallback, false},
-			{"GlobalOff_FallbackByAttach", "origin", false, ptr(true), home, cron.FromFallback, true},
-			{"GlobalOff_BarePlatformWithAttach", "slack", false, ptr(true), home, "", false},
+			{"GlobalOff_FallbackByAttach", "origin", false, new(true), home, cron.FromFallback, true},
+			{"GlobalOff_BarePlatformWithAttach", "slack", false, new(true), home, "", false},
 		}},
 	} {
-		s := withSlack(t, func(s *slackHouse) { s.set["cron.mirror_delivery"] = fmt.Sprint(global.on) })
+		s := withSlack(t, func(s *slackHouse) { s.Set["cron.mirror_delivery"] = fmt.Sprint(global.on) })
 		seen := map[string]int{}
 		for _, c := range global.rows {
 			t.Run(c.name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestCron_MirrorTable(t *testing.T) {
 				if c.origin {
 					origin = s.origin(s.dms[own], platforms.DM, s.people[own])
 				}
-				d := s.delivered(s.mail(deliver, origin, c.attach).ID)
+				d := delivered(s.House, mail(s.House, deliver, origin, c.attach).ID)
 				seen[chat]++
 				require.Equal(t, platforms.ChatID(chat), d.Address.Chat)
 				require.Equal(t, c.from, d.From)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/cron"
+	"herald/gateway/gatewaytest"
 	"herald/gateway/jobs/brief"
 	"herald/gateway/model/modeltest"
 	"herald/sessions"
@@ -20,7 +21,7 @@ import (
 
 // watching is a house whose clock a test moves, with a page that a job may watch.
 type watching struct {
-	*house
+	*gatewaytest.House
 	script *modeltest.Script
 	url    string
 
@@ -47,27 +48,27 @@ func watch(t *testing.T) *watching {
 	}))
 	t.Cleanup(server.Close)
 	w.url = server.URL + "/feed"
-	w.house = build(t, w.script)
-	w.house.now = func() time.Time {
+	w.House = gatewaytest.Build(t, w.script)
+	w.House.Now = func() time.Time {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.now
 	}
-	w.set["timezone"] = "UTC"
-	w.set["gateway.download_hosts"] = server.URL
-	w.run()
-	w.hello(7)
+	w.Set["timezone"] = "UTC"
+	w.Set["gateway.download_hosts"] = server.URL
+	w.Run()
+	hello(w.House, 7)
 	return w
 }
 
 // next lets a minute pass and returns the run of the slot in it, the n-th of its job.
 func (w *watching) next(id cron.JobID, n int) (sessions.Run, brief.Result) {
-	w.t.Helper()
+	w.T.Helper()
 	w.mu.Lock()
 	w.now = w.now.Add(time.Minute)
 	w.mu.Unlock()
-	w.gateway.JobRequests().Poke()
-	return w.ended(id, w.runs(id, n)[0].ID)
+	w.Gateway.Scheduled().Requests.Poke()
+	return w.Ended(id, runsOf(w.House, id, n)[0].ID)
 }
 
 func (w *watching) change(page string, fails bool) {
@@ -79,7 +80,8 @@ func (w *watching) change(page string, fails bool) {
 // The agent is asked when what is watched has changed, and is told what; the first look only records.
 func TestCron_Monitor_URL(t *testing.T) {
 	w := watch(t)
-	j := w.job(cron.Change{Name: ptr("Feed"), Prompt: ptr("Tell me."), Monitor: ptr(w.url), Schedule: ptr("every minute"), Deliver: ptr("telegram:7")})
+	j := w.Job(cron.Change{Name: new("Feed"), Prompt: new("Tell me."), Monitor: new(w.url),
+		Schedule: new("every minute"), Deliver: new("telegram:7")})
 	for n := range 2 {
 		run, result := w.next(j.ID, n+1)
 		require.Equal(t, sessions.RunRan, run.State, run.Reason)
@@ -90,7 +92,7 @@ func TestCron_Monitor_URL(t *testing.T) {
 	run, result := w.next(j.ID, 3)
 	require.Equal(t, sessions.RunRan, run.State, run.Reason)
 	require.Empty(t, result.Silent)
-	require.Equal(t, 1, w.count(7, "There is news."))
+	require.Equal(t, 1, w.Count(7, "There is news."))
 	asked := w.script.Requests()
 	require.Len(t, asked, 1)
 	require.Contains(t, asked[0].LastUser(), "## Changed: "+w.url)
@@ -104,7 +106,8 @@ func TestCron_Monitor_URL(t *testing.T) {
 // A change counts when a run has told of it: one that fails leaves it for the next.
 func TestCron_Monitor_AFailedRunLosesNoChange(t *testing.T) {
 	w := watch(t)
-	j := w.job(cron.Change{Name: ptr("Feed"), Prompt: ptr("Tell me."), Monitor: ptr(w.url), Schedule: ptr("every minute"), Deliver: ptr("telegram:7")})
+	j := w.Job(cron.Change{Name: new("Feed"), Prompt: new("Tell me."), Monitor: new(w.url),
+		Schedule: new("every minute"), Deliver: new("telegram:7")})
 	_, result := w.next(j.ID, 1)
 	require.Equal(t, "no_change", result.Silent)
 	w.change("version 2", true)
@@ -113,7 +116,7 @@ func TestCron_Monitor_AFailedRunLosesNoChange(t *testing.T) {
 	w.change("version 2", false)
 	run, _ = w.next(j.ID, 3)
 	require.Equal(t, sessions.RunRan, run.State, run.Reason)
-	require.Equal(t, 1, w.count(7, "There is news."))
+	require.Equal(t, 1, w.Count(7, "There is news."))
 	_, result = w.next(j.ID, 4)
 	require.Equal(t, "no_change", result.Silent)
 }
@@ -123,26 +126,28 @@ func TestCron_Monitor_Refused(t *testing.T) {
 	w := watch(t)
 	other := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(other.Close)
-	j := w.job(cron.Change{Name: ptr("Inner"), Prompt: ptr("Tell me."), Monitor: ptr(other.URL + "/?key=hunter2"), Deliver: ptr("telegram:7")})
-	run, _ := w.ran(j.ID)
+	j := w.Job(cron.Change{Name: new("Inner"), Prompt: new("Tell me."), Monitor: new(other.URL + "/?key=hunter2"), Deliver: new("telegram:7")})
+	run, _ := w.Ran(j.ID)
 	require.Equal(t, sessions.RunFailed, run.State)
 	require.Contains(t, run.Reason, "127.0.0.1")
 	require.NotContains(t, run.Reason, "hunter2")
-	require.Equal(t, 1, w.count(7, "Inner has failed"))
-	require.Zero(t, w.count(7, "hunter2"))
+	require.Equal(t, 1, w.Count(7, "Inner has failed"))
+	require.Zero(t, w.Count(7, "hunter2"))
 	require.Empty(t, w.script.Requests())
-	_, err := w.gateway.Book().Create(context.Background(), cron.Change{Prompt: ptr("x"), Schedule: ptr("every hour"), Monitor: ptr("../x.sh")}, cron.By{Source: cron.FromCLI})
+	_, err := w.Gateway.Scheduled().Book.Create(context.Background(),
+		cron.Change{Prompt: new("x"), Schedule: new("every hour"), Monitor: new("../x.sh")}, cron.By{Source: cron.FromCLI})
 	require.ErrorContains(t, err, "monitor")
 
-	dir := filepath.Join(w.home, "scripts")
+	dir := filepath.Join(w.Home, "scripts")
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "w.sh"), []byte("cat n\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "n"), []byte("41\n"), 0o600))
-	s := w.job(cron.Change{Name: ptr("Count"), Prompt: ptr("Tell me."), Monitor: ptr("w.sh"), Schedule: ptr("every minute"), Deliver: ptr("telegram:7")})
+	s := w.Job(cron.Change{Name: new("Count"), Prompt: new("Tell me."), Monitor: new("w.sh"),
+		Schedule: new("every minute"), Deliver: new("telegram:7")})
 	_, result := w.next(s.ID, 1)
 	require.Equal(t, "no_change", result.Silent)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "n"), []byte("42\n"), 0o600))
 	run, _ = w.next(s.ID, 2)
 	require.Equal(t, sessions.RunRan, run.State, run.Reason)
-	require.Equal(t, 1, w.count(7, "There is news."))
+	require.Equal(t, 1, w.Count(7, "There is news."))
 }

@@ -9,21 +9,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/cron"
+	"herald/gateway/gatewaytest"
 	"herald/gateway/model/modeltest"
 	"herald/platforms/web/browsertest"
 )
 
 // request sends a request to the daemon with headers, and follows nothing.
-func (h *house) request(method, path string, headers ...string) *http.Response {
-	h.t.Helper()
-	req, err := http.NewRequest(method, strings.TrimSuffix(h.gateway.URL(), "/")+path, nil)
-	require.NoError(h.t, err)
+func request(h *gatewaytest.House, method, path string, headers ...string) *http.Response {
+	h.T.Helper()
+	req, err := http.NewRequest(method, strings.TrimSuffix(h.Gateway.URL(), "/")+path, nil)
+	require.NoError(h.T, err)
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
-	require.NoError(h.t, err)
+	require.NoError(h.T, err)
 	_ = resp.Body.Close()
 	return resp
 }
@@ -31,10 +32,10 @@ func (h *house) request(method, path string, headers ...string) *http.Response {
 // The pages of the jobs stand behind the same door as the chat: nobody without the password, and nothing that another
 // site's page asks for (P7, P13).
 func TestCron_ThePagesAreGuarded(t *testing.T) {
-	h := build(t, modeltest.Answering(func(modeltest.Request) modeltest.Reply { return modeltest.Text("x") }))
-	h.env = append(h.env, "HERALD_HTTP_TOKEN=a-token-of-the-house-tests")
-	h.run()
-	j := h.job(cron.Change{Prompt: ptr("x")})
+	h := gatewaytest.Build(t, modeltest.Answering(func(modeltest.Request) modeltest.Reply { return modeltest.Text("x") }))
+	h.Env = append(h.Env, "HERALD_HTTP_TOKEN=a-token-of-the-house-tests")
+	h.Run()
+	j := h.Job(cron.Change{Prompt: new("x")})
 	at := "/jobs/" + string(j.ID)
 	const auth, token = "Authorization", "Bearer a-token-of-the-house-tests"
 	for _, c := range []struct {
@@ -53,29 +54,29 @@ func TestCron_ThePagesAreGuarded(t *testing.T) {
 		{"GET", "/jobs", []string{auth, token}, http.StatusOK},
 		{"GET", at, []string{auth, token}, http.StatusOK},
 	} {
-		resp := h.request(c.method, c.path, c.headers...)
+		resp := request(h, c.method, c.path, c.headers...)
 		require.Equal(t, c.want, resp.StatusCode, "%s %s %v", c.method, c.path, c.headers)
-		found, err := h.gateway.Book().Find(context.Background(), string(j.ID))
+		found, err := h.Gateway.Scheduled().Book.Find(context.Background(), string(j.ID))
 		require.NoError(t, err)
 		require.False(t, found.Plan.Paused, "%s %s %v", c.method, c.path, c.headers)
 	}
-	resp := h.request("POST", at+"/pause", auth, token, "Sec-Fetch-Site", "same-origin")
+	resp := request(h, "POST", at+"/pause", auth, token, "Sec-Fetch-Site", "same-origin")
 	require.Equal(t, http.StatusSeeOther, resp.StatusCode)
-	found, err := h.gateway.Book().Find(context.Background(), string(j.ID))
+	found, err := h.Gateway.Scheduled().Book.Find(context.Background(), string(j.ID))
 	require.NoError(t, err)
 	require.True(t, found.Plan.Paused)
-	require.Equal(t, http.StatusMisdirectedRequest, h.requestAs("evil.example", "/jobs").StatusCode)
+	require.Equal(t, http.StatusMisdirectedRequest, requestAs(h, "evil.example", "/jobs").StatusCode)
 }
 
 // requestAs asks under another host name, as a page does whose name was bound to this machine.
-func (h *house) requestAs(host, path string) *http.Response {
-	h.t.Helper()
-	req, err := http.NewRequest("GET", strings.TrimSuffix(h.gateway.URL(), "/")+path, nil)
-	require.NoError(h.t, err)
+func requestAs(h *gatewaytest.House, host, path string) *http.Response {
+	h.T.Helper()
+	req, err := http.NewRequest("GET", strings.TrimSuffix(h.Gateway.URL(), "/")+path, nil)
+	require.NoError(h.T, err)
 	req.Host = host
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
-	require.NoError(h.t, err)
+	require.NoError(h.T, err)
 	_ = resp.Body.Close()
 	return resp
 }
@@ -83,15 +84,16 @@ func (h *house) requestAs(host, path string) *http.Response {
 // A person in a real browser: from the chat to the list, to a job, its run, its output, and the buttons.
 func TestCron_ThePagesInABrowser(t *testing.T) {
 	b := browsertest.Start(t)
-	h := build(t, modeltest.Answering(func(modeltest.Request) modeltest.Reply { return modeltest.Text("All **quiet** today.") }))
-	h.env = append(h.env, "HERALD_TIMEZONE=UTC")
-	h.run()
-	j := h.job(cron.Change{Name: ptr("Morning news"), Prompt: ptr("Read the news."), Deliver: ptr("telegram:7"), Schedule: ptr("every weekday at 9am")})
-	h.tg.Say(7, "/whoami")
-	h.until("a command was answered", func() bool { return len(h.texts(7)) > 0 })
-	h.ran(j.ID)
+	h := gatewaytest.Build(t, modeltest.Answering(func(modeltest.Request) modeltest.Reply { return modeltest.Text("All **quiet** today.") }))
+	h.Env = append(h.Env, "HERALD_TIMEZONE=UTC")
+	h.Run()
+	j := h.Job(cron.Change{Name: new("Morning news"), Prompt: new("Read the news."), Deliver: new("telegram:7"),
+		Schedule: new("every weekday at 9am")})
+	h.Telegram.Say(7, "/whoami")
+	h.Until("a command was answered", func() bool { return len(h.Texts(7)) > 0 })
+	h.Ran(j.ID)
 
-	p := b.Open(t, h.gateway.URL())
+	p := b.Open(t, h.Gateway.URL())
 	p.WaitText("Scheduled jobs")
 	p.Click(`a[href="/jobs"]`)
 	p.WaitText("Morning news")
@@ -113,7 +115,7 @@ func TestCron_ThePagesInABrowser(t *testing.T) {
 	p.Wait(`document.querySelector('form[action$="/pause"]')`)
 	p.Click(`a[href*="/output/"]`)
 	p.Wait(`document.querySelector(".output strong")?.innerText === "quiet"`)
-	p.Go(h.gateway.URL() + "jobs/" + string(j.ID))
+	p.Go(h.Gateway.URL() + "jobs/" + string(j.ID))
 	p.Viewport(390, 800, true)
 	require.LessOrEqual(t, browsertest.Eval[int](p, "document.documentElement.scrollWidth"), 390, "a phone scrolls down alone")
 	p.Screenshot("jobs-phone")
@@ -121,6 +123,6 @@ func TestCron_ThePagesInABrowser(t *testing.T) {
 	p.Click(`form[action$="/remove"] button`)
 	p.WaitText("There are none yet")
 	require.Empty(t, p.Problems())
-	_, err := h.gateway.Book().Find(context.Background(), string(j.ID))
+	_, err := h.Gateway.Scheduled().Book.Find(context.Background(), string(j.ID))
 	require.Error(t, err)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/cron"
+	"herald/gateway/gatewaytest"
 	"herald/platforms"
 	"herald/platforms/platformtest/discordtest"
 	"herald/platforms/platformtest/signaltest"
@@ -21,26 +22,26 @@ import (
 
 // asks are questions with a word of their own.
 type asks struct {
-	*house
+	*gatewaytest.House
 	said int
 }
 
 // ask lets say write a new word, and returns how often the model is told of the brief then.
 func (a *asks) ask(say func(word string)) int {
-	a.t.Helper()
+	a.T.Helper()
 	a.said++
 	word := fmt.Sprintf("question-%d", a.said)
 	say(word)
-	return a.told(word)
+	return told(a.House, word)
 }
 
 // again stops the daemon and starts the next one.
 func (a *asks) again(connected func() bool) {
-	a.t.Helper()
-	a.halt()
-	a.run()
+	a.T.Helper()
+	a.Halt()
+	a.Run()
 	if connected != nil {
-		a.until("the platform is connected", connected)
+		a.Until("the platform is connected", connected)
 	}
 }
 
@@ -52,14 +53,15 @@ func TestCronPlaces_Discord(t *testing.T) {
 		fake = discordtest.New(discordtest.Options{Token: token, BotID: botID})
 		url, err := fake.Start()
 		require.NoError(t, err)
-		a = &asks{house: build(t, briefing())}
+		a = &asks{House: gatewaytest.Build(t, briefing())}
 		t.Cleanup(func() {
-			a.halt()
+			a.Halt()
 			fake.Close()
 		})
 		people = []discordtest.ID{fake.AddUser(discordtest.User{Username: "pat"}), fake.AddUser(discordtest.User{Username: "ann"})}
 		at = home(fake, fake.AddGuild("Team", 0, people...), people[0])
-		a.env = append(a.env, "DISCORD_BOT_TOKEN="+token, "DISCORD_API_URL="+url, "HERALD_DISCORD_ALLOW_FROM=*", "HERALD_DISCORD_RATE_LIMIT=off", "DISCORD_HOME_CHANNEL="+string(at))
+		a.Env = append(a.Env, "DISCORD_BOT_TOKEN="+token, "DISCORD_API_URL="+url, "HERALD_DISCORD_ALLOW_FROM=*", "HERALD_DISCORD_RATE_LIMIT=off",
+			"DISCORD_HOME_CHANNEL="+string(at))
 		a.again(func() bool { return fake.Receivers() == 1 })
 		return a, fake, at, people
 	}
@@ -67,7 +69,7 @@ func TestCronPlaces_Discord(t *testing.T) {
 		a, fake, at, people := begin(t, func(d *discordtest.Discord, guild, _ discordtest.ID) discordtest.ID {
 			return d.AddChannel(discordtest.Channel{Guild: guild, Name: "general"})
 		})
-		d := a.delivered(a.mail("origin", nil, nil).ID)
+		d := delivered(a.House, mail(a.House, "origin", nil, nil).ID)
 		require.Equal(t, []string{"thread"}, d.Mirrored)
 		thread := fake.Visible(at)[0].ID
 		c, ok := fake.Channel(thread)
@@ -82,7 +84,7 @@ func TestCronPlaces_Discord(t *testing.T) {
 		a, fake, _, people := begin(t, func(d *discordtest.Discord, guild, _ discordtest.ID) discordtest.ID {
 			return d.AddChannel(discordtest.Channel{Guild: guild, Name: "briefs", Type: discordtest.ForumChannel})
 		})
-		d := a.delivered(a.mail("origin", nil, nil).ID)
+		d := delivered(a.House, mail(a.House, "origin", nil, nil).ID)
 		require.Equal(t, []string{"thread"}, d.Mirrored)
 		posts := fake.Threads(discordtest.ID(d.Target.Address.Chat))
 		require.Len(t, posts, 1)
@@ -91,7 +93,7 @@ func TestCronPlaces_Discord(t *testing.T) {
 	})
 	t.Run("a direct chat in which nobody ever wrote", func(t *testing.T) {
 		a, fake, at, people := begin(t, func(d *discordtest.Discord, _, pat discordtest.ID) discordtest.ID { return d.DM(pat) })
-		d := a.delivered(a.mail("origin", nil, nil).ID)
+		d := delivered(a.House, mail(a.House, "origin", nil, nil).ID)
 		require.Equal(t, []string{"dm"}, d.Mirrored)
 		require.Zero(t, a.ask(func(w string) { fake.Say(fake.DM(people[1]), w) }))
 		require.Equal(t, 1, a.ask(func(w string) { fake.Say(at, w) }))
@@ -102,52 +104,52 @@ func TestCronPlaces_Discord(t *testing.T) {
 // anew. In a plain group the brief belongs to who made the job.
 func TestCronPlaces_Telegram(t *testing.T) {
 	t.Run("a forum", func(t *testing.T) {
-		a := &asks{house: build(t, briefing())}
-		a.tg.AddChat(telegramtest.Chat{ID: forum, Type: "supergroup", Title: "Forum", IsForum: true})
-		other := a.tg.AddTopic(forum, "Kitchen")
-		inGroups(a.house)
-		a.env = append(a.env, fmt.Sprint("TELEGRAM_HOME_CHANNEL=", forum))
-		a.run()
-		job := a.mail("origin", nil, nil)
-		require.Equal(t, []string{"thread"}, a.delivered(job.ID).Mirrored)
-		topic := a.tg.Visible(forum)[0].Thread
-		require.Equal(t, "Mail brief", a.tg.Topics(forum)[topic])
-		require.Equal(t, 1, a.ask(func(w string) { a.post(forum, topic, ann, w) }))
-		require.Zero(t, a.ask(func(w string) { a.post(forum, other, ann, w) }))
-		require.Zero(t, a.ask(func(w string) { a.post(forum, 0, ann, w) }))
+		a := &asks{House: gatewaytest.Build(t, briefing())}
+		a.Telegram.AddChat(telegramtest.Chat{ID: gatewaytest.Forum, Type: "supergroup", Title: "Forum", IsForum: true})
+		other := a.Telegram.AddTopic(gatewaytest.Forum, "Kitchen")
+		gatewaytest.InGroups(a.House)
+		a.Env = append(a.Env, fmt.Sprint("TELEGRAM_HOME_CHANNEL=", gatewaytest.Forum))
+		a.Run()
+		job := mail(a.House, "origin", nil, nil)
+		require.Equal(t, []string{"thread"}, delivered(a.House, job.ID).Mirrored)
+		topic := a.Telegram.Visible(gatewaytest.Forum)[0].Thread
+		require.Equal(t, "Mail brief", a.Telegram.Topics(gatewaytest.Forum)[topic])
+		require.Equal(t, 1, a.ask(func(w string) { a.Write(gatewaytest.Forum, topic, gatewaytest.Ann, w) }))
+		require.Zero(t, a.ask(func(w string) { a.Write(gatewaytest.Forum, other, gatewaytest.Ann, w) }))
+		require.Zero(t, a.ask(func(w string) { a.Write(gatewaytest.Forum, 0, gatewaytest.Ann, w) }))
 		a.again(nil)
-		a.delivered(job.ID)
-		require.Equal(t, 2, a.ask(func(w string) { a.post(forum, topic, bob, w) }), "the brief of each day, once")
-		require.Len(t, a.tg.Topics(forum), 2, "no second topic")
+		delivered(a.House, job.ID)
+		require.Equal(t, 2, a.ask(func(w string) { a.Write(gatewaytest.Forum, topic, gatewaytest.Bob, w) }), "the brief of each day, once")
+		require.Len(t, a.Telegram.Topics(gatewaytest.Forum), 2, "no second topic")
 
-		a.tg.DropTopic(forum, topic)
-		a.delivered(job.ID)
-		seen := a.tg.Visible(forum)
+		a.Telegram.DropTopic(gatewaytest.Forum, topic)
+		delivered(a.House, job.ID)
+		seen := a.Telegram.Visible(gatewaytest.Forum)
 		last := seen[len(seen)-1]
 		require.NotEqual(t, topic, last.Thread)
-		require.Equal(t, "Mail brief", a.tg.Topics(forum)[last.Thread])
-		require.Equal(t, 1, a.ask(func(w string) { a.post(forum, last.Thread, bob, w) }))
+		require.Equal(t, "Mail brief", a.Telegram.Topics(gatewaytest.Forum)[last.Thread])
+		require.Equal(t, 1, a.ask(func(w string) { a.Write(gatewaytest.Forum, last.Thread, gatewaytest.Bob, w) }))
 	})
 	t.Run("a group", func(t *testing.T) {
-		a := &asks{house: start(t, briefing(), inGroups)}
-		require.Zero(t, a.ask(func(w string) { a.post(-55, 0, bob, w) }))
+		a := &asks{House: gatewaytest.Start(t, briefing(), gatewaytest.InGroups)}
+		require.Zero(t, a.ask(func(w string) { a.Write(-55, 0, gatewaytest.Bob, w) }))
 		origin := &sessions.Origin{Address: platforms.Address{Platform: "telegram", Account: "4242", Chat: "-55"}, ChatType: platforms.Group,
-			User: platforms.UserID(fmt.Sprint(ann.ID))}
-		d := a.delivered(a.mail("origin", origin, nil).ID)
+			User: platforms.UserID(fmt.Sprint(gatewaytest.Ann.ID))}
+		d := delivered(a.House, mail(a.House, "origin", origin, nil).ID)
 		require.Equal(t, []string{"mirror"}, d.Mirrored)
-		require.Equal(t, 1, a.ask(func(w string) { a.post(-55, 0, ann, w) }))
-		require.Zero(t, a.ask(func(w string) { a.post(-55, 0, bob, w) }))
+		require.Equal(t, 1, a.ask(func(w string) { a.Write(-55, 0, gatewaytest.Ann, w) }))
+		require.Zero(t, a.ask(func(w string) { a.Write(-55, 0, gatewaytest.Bob, w) }))
 	})
 }
 
 // In a channel of Teams the brief begins a reply chain; in a personal chat the reply is flat.
 func TestCronPlaces_Teams(t *testing.T) {
-	a := &asks{house: build(t, briefing())}
+	a := &asks{House: gatewaytest.Build(t, briefing())}
 	fake := teamstest.New(teamstest.Options{})
 	_, err := fake.Start()
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		a.halt()
+		a.Halt()
 		fake.Close()
 	})
 	pat, ann := fake.AddUser("Pat Doe"), fake.AddUser("Ann Roe")
@@ -159,11 +161,12 @@ func TestCronPlaces_Teams(t *testing.T) {
 	require.NoError(t, free.Close())
 	fake.SetEndpoint("http://127.0.0.1:" + port + "/api/messages")
 	u := fake.URLs()
-	a.env = append(a.env, "TEAMS_CLIENT_ID="+fake.AppID(), "TEAMS_CLIENT_SECRET="+fake.Secret(), "TEAMS_TENANT_ID="+fake.TenantID(), "HERALD_TEAMS_ALLOW_FROM=*",
+	a.Env = append(a.Env, "TEAMS_CLIENT_ID="+fake.AppID(), "TEAMS_CLIENT_SECRET="+fake.Secret(), "TEAMS_TENANT_ID="+fake.TenantID(),
+		"HERALD_TEAMS_ALLOW_FROM=*",
 		"TEAMS_HOST=127.0.0.1", "TEAMS_PORT="+port, "TEAMS_SERVICE_URL="+u.Service, "HERALD_TEAMS_LOGIN_URL="+u.Login, "HERALD_TEAMS_OPENID_URL="+u.OpenID,
 		"HERALD_TEAMS_GRAPH_URL="+u.Graph, "HERALD_TEAMS_RATE_LIMIT=off")
-	a.run()
-	a.until("the webhook answers", func() bool {
+	a.Run()
+	a.Until("the webhook answers", func() bool {
 		resp, err := http.Get("http://127.0.0.1:" + port + "/health")
 		if err != nil {
 			return false
@@ -171,13 +174,13 @@ func TestCronPlaces_Teams(t *testing.T) {
 		_ = resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
 	})
-	d := a.delivered(a.mail("teams:"+channel.ID, nil, ptr(true)).ID)
+	d := delivered(a.House, mail(a.House, "teams:"+channel.ID, nil, new(true)).ID)
 	require.Equal(t, []string{"thread"}, d.Mirrored)
 	root := fake.Visible(channel.ID)[0].ID
 	require.Equal(t, 1, a.ask(func(w string) { fake.Write(teamstest.Post{Room: channel.ID, Thread: root, Text: w, Mention: true}) }))
 	require.Zero(t, a.ask(func(w string) { fake.Write(teamstest.Post{Room: channel.ID, Text: w, Mention: true}) }))
 
-	d = a.delivered(a.mail("teams:"+dm.ID, nil, ptr(true)).ID)
+	d = delivered(a.House, mail(a.House, "teams:"+dm.ID, nil, new(true)).ID)
 	require.Equal(t, []string{"dm"}, d.Mirrored)
 	require.Zero(t, a.ask(func(w string) { fake.Write(teamstest.Post{Room: other.ID, Text: w}) }))
 	require.Equal(t, 1, a.ask(func(w string) { fake.Write(teamstest.Post{Room: dm.ID, Text: w}) }))
@@ -186,21 +189,21 @@ func TestCronPlaces_Teams(t *testing.T) {
 // On Signal a brief comes to a person by number, before that person ever wrote.
 func TestCronPlaces_Signal(t *testing.T) {
 	const pat, ann = "+4915100000001", "+4915100000002"
-	a := &asks{house: build(t, briefing())}
+	a := &asks{House: gatewaytest.Build(t, briefing())}
 	fake := signaltest.New(signaltest.Options{})
 	url, err := fake.Start()
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		a.halt()
+		a.Halt()
 		fake.Close()
 	})
 	fake.AddPerson(signaltest.Person{Number: pat, UUID: "11111111-1111-4111-8111-111111111111", Name: "Pat"})
 	fake.AddPerson(signaltest.Person{Number: ann, UUID: "22222222-2222-4222-8222-222222222222", Name: "Ann"})
 	account, _ := fake.Account()
-	a.env = append(a.env, "SIGNAL_HTTP_URL="+url, "SIGNAL_ACCOUNT="+account, "HERALD_SIGNAL_ALLOW_FROM=*", "SIGNAL_HOME_CHANNEL="+pat)
-	a.run()
-	a.until("Signal is connected", func() bool { now, _, _ := fake.Streams(); return now == 1 })
-	d := a.delivered(a.mail("origin", nil, nil).ID)
+	a.Env = append(a.Env, "SIGNAL_HTTP_URL="+url, "SIGNAL_ACCOUNT="+account, "HERALD_SIGNAL_ALLOW_FROM=*", "SIGNAL_HOME_CHANNEL="+pat)
+	a.Run()
+	a.Until("Signal is connected", func() bool { now, _, _ := fake.Streams(); return now == 1 })
+	d := delivered(a.House, mail(a.House, "origin", nil, nil).ID)
 	require.Equal(t, []string{"dm"}, d.Mirrored)
 	require.Zero(t, a.ask(func(w string) { fake.Write(signaltest.Post{From: ann, Text: w}) }))
 	require.Equal(t, 1, a.ask(func(w string) { fake.Write(signaltest.Post{From: pat, Text: w}) }))
@@ -208,16 +211,17 @@ func TestCronPlaces_Signal(t *testing.T) {
 
 // In the browser the brief stands in its chat, and in no other.
 func TestCronPlaces_Web(t *testing.T) {
-	a := &asks{house: start(t, briefing(), func(h *house) { h.set["platforms.web.home_channel.chat"] = "kitchen-1" })}
+	a := &asks{House: gatewaytest.Start(t, briefing(), func(h *gatewaytest.House) { h.Set["platforms.web.home_channel.chat"] = "kitchen-1" })}
 	say := func(chat string) func(string) {
 		return func(w string) {
-			resp, err := http.Post(a.gateway.URL()+"api/chat/chats/"+chat+"/messages", "application/json", bytes.NewReader([]byte(`{"id":"`+w+`","text":"`+w+`"}`)))
+			body := []byte(`{"id":"` + w + `","text":"` + w + `"}`)
+			resp, err := http.Post(a.Gateway.URL()+"api/chat/chats/"+chat+"/messages", "application/json", bytes.NewReader(body))
 			require.NoError(t, err)
 			defer resp.Body.Close()
 			require.Equal(t, http.StatusOK, resp.StatusCode)
 		}
 	}
-	d := a.delivered(a.mail("origin", nil, nil).ID)
+	d := delivered(a.House, mail(a.House, "origin", nil, nil).ID)
 	require.Equal(t, []string{"dm"}, d.Mirrored)
 	require.Equal(t, cron.FromFallback, d.From)
 	require.Zero(t, a.ask(say("garage-1")))

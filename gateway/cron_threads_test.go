@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/cron"
+	"herald/gateway/gatewaytest"
 	"herald/gateway/jobs/brief"
 	"herald/gateway/model/modeltest"
 	"herald/platforms"
@@ -34,35 +35,35 @@ func briefing() *modeltest.Script {
 }
 
 // mail makes the job that writes the brief.
-func (h *house) mail(deliver string, origin *sessions.Origin, attach *bool) cron.Job {
-	h.t.Helper()
+func mail(h *gatewaytest.House, deliver string, origin *sessions.Origin, attach *bool) cron.Job {
+	h.T.Helper()
 	by := cron.By{Source: cron.FromCLI}
 	if origin != nil {
 		by = cron.By{Source: cron.FromChat, Origin: origin}
 	}
-	j, err := h.gateway.Book().Create(context.Background(), cron.Change{Name: ptr("Mail brief"), Prompt: ptr(mailPrompt), Deliver: &deliver,
-		Attach: attach, Schedule: ptr("every day at 9am")}, by)
-	require.NoError(h.t, err)
+	j, err := h.Gateway.Scheduled().Book.Create(context.Background(), cron.Change{Name: new("Mail brief"), Prompt: new(mailPrompt),
+		Deliver: &deliver, Attach: attach, Schedule: new("every day at 9am")}, by)
+	require.NoError(h.T, err)
 	return j
 }
 
 // delivered runs a job, whose brief must go to one place and arrive there.
-func (h *house) delivered(id cron.JobID) brief.Delivery {
-	h.t.Helper()
-	run, result := h.ran(id)
-	require.Equal(h.t, sessions.RunRan, run.State, run.Reason)
-	require.Len(h.t, result.Deliveries, 1)
-	require.Equal(h.t, sessions.OutSent, result.Deliveries[0].State, result.Deliveries[0].Error)
+func delivered(h *gatewaytest.House, id cron.JobID) brief.Delivery {
+	h.T.Helper()
+	run, result := h.Ran(id)
+	require.Equal(h.T, sessions.RunRan, run.State, run.Reason)
+	require.Len(h.T, result.Deliveries, 1)
+	require.Equal(h.T, sessions.OutSent, result.Deliveries[0].State, result.Deliveries[0].Error)
 	return result.Deliveries[0]
 }
 
 // told waits until the model is asked about a word that a person has said, and returns how often it is told of the brief
 // there. It must be told as by a person.
-func (h *house) told(word string) (n int) {
-	h.t.Helper()
+func told(h *gatewaytest.House, word string) (n int) {
+	h.T.Helper()
 	var asked modeltest.Request
-	h.until("the model is asked about "+word, func() bool {
-		for _, r := range h.llm.Requests() {
+	h.Until("the model is asked about "+word, func() bool {
+		for _, r := range h.Model.Requests() {
 			if strings.Contains(r.LastUser(), word) {
 				asked = r
 				return true
@@ -72,11 +73,11 @@ func (h *house) told(word string) (n int) {
 	})
 	for i, m := range asked.Messages {
 		if i > 0 {
-			require.NotEqual(h.t, asked.Messages[i-1].Role, m.Role, "the conversation does not alternate")
+			require.NotEqual(h.T, asked.Messages[i-1].Role, m.Role, "the conversation does not alternate")
 		}
 		if strings.Contains(m.Text, mailBrief) {
-			require.Equal(h.t, "user", m.Role)
-			require.Contains(h.t, m.Text, "[Cron delivery: Mail brief]\n"+mailBrief)
+			require.Equal(h.T, "user", m.Role)
+			require.Contains(h.T, m.Text, "[Cron delivery: Mail brief]\n"+mailBrief)
 			n += strings.Count(m.Text, mailBrief)
 		}
 	}
@@ -85,7 +86,7 @@ func (h *house) told(word string) (n int) {
 
 // slackHouse is a house with a Slack workspace.
 type slackHouse struct {
-	*house
+	*gatewaytest.House
 	fake    *slacktest.Server
 	team    slacktest.Team
 	general string
@@ -96,11 +97,11 @@ type slackHouse struct {
 
 // withSlack builds a house on Slack with four people; the first one's direct chat is the home channel.
 func withSlack(t *testing.T, tune ...func(*slackHouse)) *slackHouse {
-	s := &slackHouse{house: build(t, briefing()), fake: slacktest.New(slacktest.Options{})}
+	s := &slackHouse{House: gatewaytest.Build(t, briefing()), fake: slacktest.New(slacktest.Options{})}
 	_, err := s.fake.Start()
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		s.halt()
+		s.Halt()
 		s.fake.Close()
 	})
 	s.team = s.fake.AddTeam(slacktest.Team{Scopes: slack.BotScopes()})
@@ -111,13 +112,13 @@ func withSlack(t *testing.T, tune ...func(*slackHouse)) *slackHouse {
 		members = append(members, u.ID)
 	}
 	s.general = s.fake.AddChannel("", slacktest.Channel{Name: "general", Members: members}).ID
-	s.env = append(s.env, "SLACK_BOT_TOKEN="+s.team.BotToken, "SLACK_APP_TOKEN="+s.fake.AppToken(), "SLACK_API_URL="+s.fake.APIURL(),
+	s.Env = append(s.Env, "SLACK_BOT_TOKEN="+s.team.BotToken, "SLACK_APP_TOKEN="+s.fake.AppToken(), "SLACK_API_URL="+s.fake.APIURL(),
 		"HERALD_SLACK_ALLOW_FROM=*", "HERALD_SLACK_RATE_LIMIT=off", "SLACK_HOME_CHANNEL="+s.dms[0])
 	for _, f := range tune {
 		f(s)
 	}
-	s.run()
-	s.until("Slack is connected", func() bool { now, _, _ := s.fake.Connections(); return now == 1 })
+	s.Run()
+	s.Until("Slack is connected", func() bool { now, _, _ := s.fake.Connections(); return now == 1 })
 	return s
 }
 
@@ -130,9 +131,9 @@ func (s *slackHouse) origin(chat string, kind platforms.ChatType, who slacktest.
 
 // brief waits for the brief in a chat and returns its ts.
 func (s *slackHouse) brief(chat string) string {
-	s.t.Helper()
+	s.T.Helper()
 	ts := ""
-	s.until("Slack shows the brief", func() bool {
+	s.Until("Slack shows the brief", func() bool {
 		for _, m := range s.fake.Visible("", chat, "") {
 			if strings.Contains(m.Text, mailBrief) {
 				ts = m.TS
@@ -145,11 +146,11 @@ func (s *slackHouse) brief(chat string) string {
 
 // ask makes somebody write into a place, and returns how often the model is told of the brief.
 func (s *slackHouse) ask(who int, chat, thread string) int {
-	s.t.Helper()
+	s.T.Helper()
 	s.said++
 	word := fmt.Sprintf("question-%d", s.said)
 	s.fake.Write(slacktest.Post{Channel: chat, Thread: thread, User: s.people[who].ID, Text: word, Mention: chat == s.general && thread == ""})
-	return s.told(word)
+	return told(s.House, word)
 }
 
 // A15 rows 10 to 14: which chat's conversations get the brief, end to end on Slack. A reply goes on with it in its thread and
@@ -164,11 +165,11 @@ func TestCronThreads_WhoseConversationsGetABrief(t *testing.T) {
 	}{
 		{"10 the home channel in place of an origin", "origin", 0, false, nil, []string{"thread", "dm"}},
 		{"11 everywhere", "all", 0, false, nil, nil},
-		{"12 a chat that was written, attached", "slack:%s", 2, false, ptr(true), []string{"thread", "dm"}},
+		{"12 a chat that was written, attached", "slack:%s", 2, false, new(true), []string{"thread", "dm"}},
 		{"13 a chat that was written", "slack:%s", 2, false, nil, nil},
 		{"14 the job's own chat", "origin", 1, true, nil, []string{"thread", "dm"}},
 		{"4 a platform by its name", "slack", 0, false, nil, nil},
-		{"5 not attached", "origin", 1, true, ptr(false), nil},
+		{"5 not attached", "origin", 1, true, new(false), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := withSlack(t)
@@ -181,7 +182,7 @@ func TestCronThreads_WhoseConversationsGetABrief(t *testing.T) {
 				origin = s.origin(chat, platforms.DM, s.people[c.target])
 			}
 			require.Zero(t, s.ask(3, s.dms[3], ""))
-			d := s.delivered(s.mail(deliver, origin, c.attach).ID)
+			d := delivered(s.House, mail(s.House, deliver, origin, c.attach).ID)
 			require.Equal(t, c.mirrored, d.Mirrored)
 			root := s.brief(chat)
 			want := min(1, len(c.mirrored))
@@ -204,11 +205,11 @@ func TestCronThreads_WhoseConversationsGetABrief(t *testing.T) {
 // A restart between the brief and the reply, and a brief that is answered by nobody for a while.
 func TestCronThreads_TheReplyComesAfterARestart(t *testing.T) {
 	s := withSlack(t)
-	s.delivered(s.mail("origin", nil, nil).ID)
+	delivered(s.House, mail(s.House, "origin", nil, nil).ID)
 	root := s.brief(s.dms[0])
-	s.halt()
-	s.run()
-	s.until("Slack is connected", func() bool { now, _, _ := s.fake.Connections(); return now == 1 })
+	s.Halt()
+	s.Run()
+	s.Until("Slack is connected", func() bool { now, _, _ := s.fake.Connections(); return now == 1 })
 	require.Equal(t, 1, s.ask(0, s.dms[0], root))
 	require.Equal(t, 1, s.ask(0, s.dms[0], ""))
 }
@@ -216,7 +217,7 @@ func TestCronThreads_TheReplyComesAfterARestart(t *testing.T) {
 // In a channel the brief has a thread whose conversation all share; flat, nobody's conversation there gets it.
 func TestCronThreads_InAChannel(t *testing.T) {
 	s := withSlack(t)
-	d := s.delivered(s.mail("origin", s.origin(s.general, platforms.Channel, s.people[1]), nil).ID)
+	d := delivered(s.House, mail(s.House, "origin", s.origin(s.general, platforms.Channel, s.people[1]), nil).ID)
 	require.Equal(t, []string{"thread"}, d.Mirrored)
 	root := s.brief(s.general)
 	require.Equal(t, 1, s.ask(2, s.general, root), "a reply needs no mention")
@@ -226,9 +227,9 @@ func TestCronThreads_InAChannel(t *testing.T) {
 
 // inChannel sets Slack to go on in the channel, as its pairing wants it.
 func inSlackChannel(s *slackHouse) {
-	s.set["platforms.slack.cron_continuable_surface"] = "in_channel"
-	s.set["platforms.slack.reply_in_thread"] = "false"
-	s.set["platforms.slack.require_mention"] = "false"
+	s.Set["platforms.slack.cron_continuable_surface"] = "in_channel"
+	s.Set["platforms.slack.reply_in_thread"] = "false"
+	s.Set["platforms.slack.require_mention"] = "false"
 }
 
 // In the channel itself the brief belongs to the conversation of who made the job, and to that of a thread
@@ -237,7 +238,7 @@ func TestCronThreads_OnTheChannelSurface(t *testing.T) {
 	t.Run("with its person", func(t *testing.T) {
 		s := withSlack(t, inSlackChannel)
 		require.Zero(t, s.ask(2, s.general, ""))
-		d := s.delivered(s.mail("origin", s.origin(s.general, platforms.Channel, s.people[1]), ptr(false)).ID)
+		d := delivered(s.House, mail(s.House, "origin", s.origin(s.general, platforms.Channel, s.people[1]), new(false)).ID)
 		require.Equal(t, []string{"channel", "thread"}, d.Mirrored, "also where it is not attached: it is what the surface is for")
 		root := s.brief(s.general)
 		require.Equal(t, 1, s.ask(1, s.general, ""))
@@ -246,16 +247,16 @@ func TestCronThreads_OnTheChannelSurface(t *testing.T) {
 		require.Equal(t, 1, s.ask(1, s.general, root))
 	})
 	t.Run("without a person", func(t *testing.T) {
-		s := withSlack(t, inSlackChannel, func(s *slackHouse) { s.env = append(s.env, "SLACK_HOME_CHANNEL="+s.general) })
+		s := withSlack(t, inSlackChannel, func(s *slackHouse) { s.Env = append(s.Env, "SLACK_HOME_CHANNEL="+s.general) })
 		require.Zero(t, s.ask(2, s.general, ""))
-		d := s.delivered(s.mail("origin", nil, nil).ID)
+		d := delivered(s.House, mail(s.House, "origin", nil, nil).ID)
 		require.Equal(t, []string{"mirror"}, d.Mirrored)
 		require.Equal(t, 1, s.ask(2, s.general, ""))
 		require.Zero(t, s.ask(1, s.general, ""), "a conversation that began later")
 	})
 	t.Run("a direct chat", func(t *testing.T) {
 		s := withSlack(t, inSlackChannel)
-		d := s.delivered(s.mail("origin", nil, nil).ID)
+		d := delivered(s.House, mail(s.House, "origin", nil, nil).ID)
 		require.Equal(t, []string{"channel", "thread"}, d.Mirrored)
 		root := s.brief(s.dms[0])
 		require.Equal(t, 1, s.ask(0, s.dms[0], ""))

@@ -40,6 +40,21 @@ type scheduled struct {
 	jobs     *jobs.Jobs
 }
 
+// Scheduled are the parts of the scheduled jobs for a program that runs the daemon in its own process: Book makes, changes
+// and lists jobs, Requests runs one now, Views says how they are, Jobs runs what is due.
+type Scheduled struct {
+	Book     *cron.Book
+	Requests *cron.Requests
+	Views    view.Reader
+	Jobs     *jobs.Jobs
+}
+
+// Scheduled returns the parts of the scheduled jobs. They may be used from any goroutine until Run has returned.
+func (g *Gateway) Scheduled() Scheduled {
+	s := &g.scheduled
+	return Scheduled{Book: s.book, Requests: s.requests, Views: s.views, Jobs: s.jobs}
+}
+
 // openJobs makes what reads and changes jobs, ends their runs and brings the output to its places. It needs the accounts and
 // the models; the names of toolsets are asked for when a job is made.
 func (g *Gateway) openJobs() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/gateway/gatewaytest"
 	"herald/gateway/model/modeltest"
 	"herald/platforms"
 )
@@ -33,30 +34,30 @@ func TestNarrator_SaysWhichToolRuns(t *testing.T) {
 		{"off", "en", "", ""},
 	} {
 		t.Run(c.mode+" "+c.lang+" "+c.status, func(t *testing.T) {
-			s := newStage("telegram") // a name whose shared settings exist
-			h := start(t, script(), s.on, func(h *house) {
-				h.env = slices.DeleteFunc(h.env, func(e string) bool { return strings.HasPrefix(e, "TELEGRAM_BOT_TOKEN=") })
-				h.set["display.live_status"], h.set["display.language"] = c.mode, c.lang
+			s := gatewaytest.NewStage("telegram") // a name whose shared settings exist
+			h := gatewaytest.Start(t, script(), s.On, func(h *gatewaytest.House) {
+				h.Env = slices.DeleteFunc(h.Env, func(e string) bool { return strings.HasPrefix(e, "TELEGRAM_BOT_TOKEN=") })
+				h.Set["display.live_status"], h.Set["display.language"] = c.mode, c.lang
 				if c.status != "" {
-					h.set["platforms.telegram.typing_status_text"] = c.status
+					h.Set["platforms.telegram.typing_status_text"] = c.status
 				}
 			})
-			dm := s.place("D1", "")
-			s.give(h, s.message(dm, platforms.DM, "go"))
+			dm := s.Place("D1", "")
+			s.Give(h, s.Message(dm, platforms.DM, "go"))
 			if c.want == "" {
-				h.until("the plain sign is shown", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.typed > 5 })
-				require.Empty(t, s.narrations())
+				h.Until("the plain sign is shown", func() bool { return s.Typed() > 5 })
+				require.Empty(t, s.Narrations())
 			} else {
-				h.until("it narrates "+c.want, func() bool {
-					return slices.ContainsFunc(s.narrations(), func(n string) bool { return strings.HasPrefix(n, c.want) })
+				h.Until("it narrates "+c.want, func() bool {
+					return slices.ContainsFunc(s.Narrations(), func(n string) bool { return strings.HasPrefix(n, c.want) })
 				})
 			}
-			require.NoError(t, os.WriteFile(filepath.Join(h.home, "workspace", "go"), nil, 0o600))
-			s.await(h, dm, "done")
+			require.NoError(t, os.WriteFile(filepath.Join(h.Home, "workspace", "go"), nil, 0o600))
+			s.Await(h, dm, "done")
 			if c.want != "" {
-				h.until("the words are taken off", func() bool { n := s.narrations(); return n[len(n)-1] == "" })
+				h.Until("the words are taken off", func() bool { n := s.Narrations(); return n[len(n)-1] == "" })
 			}
-			said := s.narrations()
+			said := s.Narrations()
 			for i, n := range said {
 				require.LessOrEqual(t, utf8.RuneCountInString(n), 50, n)
 				require.NotContains(t, n, "sk-house")

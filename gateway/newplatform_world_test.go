@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/gateway/gatewaytest"
 	"herald/platforms"
 	"herald/platforms/platformtest"
 	"herald/platforms/platformtest/faults"
@@ -226,15 +227,15 @@ func TestNewPlatform_Conformance(t *testing.T) {
 // Once its kind is among the kinds, the daemon reads its settings, makes its adapter, serves its routes, answers, and shows it.
 func TestNewPlatform_AnswersThroughTheDaemon(t *testing.T) {
 	w := newNoteWorld(t)
-	h := start(t, echo(), func(h *house) {
-		h.kinds = []platforms.Kind{noteKind{}}
-		h.env = append(h.env, "NOTE_KEY="+noteSecret, "NOTE_URL="+w.out.URL(), "NOTE_ALLOWED_USERS=ann")
+	h := gatewaytest.Start(t, gatewaytest.Echo(), func(h *gatewaytest.House) {
+		h.Kinds = []platforms.Kind{noteKind{}}
+		h.Env = append(h.Env, "NOTE_KEY="+noteSecret, "NOTE_URL="+w.out.URL(), "NOTE_ALLOWED_USERS=ann")
 	})
-	base := strings.TrimSuffix(h.gateway.URL(), "/")
+	base := strings.TrimSuffix(h.Gateway.URL(), "/")
 	w.inbox.Store(&base)
 	dm := w.Places()[0]
 	w.Say(dm, "hello")
-	h.until("the answer is there", func() bool { return len(w.Visible(dm)) > 0 })
+	h.Until("the answer is there", func() bool { return len(w.Visible(dm)) > 0 })
 	require.Equal(t, "re: hello", w.Visible(dm)[0].Text)
-	require.NotContains(t, h.log.String(), noteSecret)
+	require.NotContains(t, h.Log.String(), noteSecret)
 }

@@ -9,29 +9,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/gateway/gatewaytest"
 	"herald/gateway/model/modeltest"
 	"herald/platforms/platformtest/telegramtest"
 )
 
-const forum = int64(-1001)
-
-var (
-	ann = telegramtest.User{ID: 7001, FirstName: "Ann", Username: "ann"}
-	bob = telegramtest.User{ID: 7002, FirstName: "Bob", Username: "bob"}
-)
-
-// inGroups lets everybody talk in every group.
-func inGroups(h *house) { h.set["platforms.telegram.group_allow_from"] = "*" }
-
-// post makes somebody write into a topic of a chat.
-func (h *house) post(chat int64, thread int, who telegramtest.User, text string) int {
-	return h.tg.Write(telegramtest.Post{Chat: chat, Thread: thread, From: who, Text: text})[0]
-}
-
 // elsewhere returns the bot's messages in a chat that are not in a topic.
-func (h *house) elsewhere(chat int64, thread int) []string {
+func elsewhere(h *gatewaytest.House, chat int64, thread int) []string {
 	var out []string
-	for _, m := range h.tg.Visible(chat) {
+	for _, m := range h.Telegram.Visible(chat) {
 		if m.Thread != thread {
 			out = append(out, fmt.Sprintf("%d: %s", m.Thread, m.Text))
 		}
@@ -57,59 +43,59 @@ func TestPlaces_EverythingOfATopicStaysInIt(t *testing.T) {
 		}
 		return modeltest.Text("re: " + last)
 	})
-	h := start(t, script, inGroups, func(h *house) {
-		h.set["display.tool_progress"] = "all"
-		h.set["agent.restart_drain_timeout"] = "50ms"
+	h := gatewaytest.Start(t, script, gatewaytest.InGroups, func(h *gatewaytest.House) {
+		h.Set["display.tool_progress"] = "all"
+		h.Set["agent.restart_drain_timeout"] = "50ms"
 	})
-	topic := h.tg.AddTopic(forum, "Garden")
-	other := h.tg.AddTopic(forum, "Kitchen")
+	topic := h.Telegram.AddTopic(gatewaytest.Forum, "Garden")
+	other := h.Telegram.AddTopic(gatewaytest.Forum, "Kitchen")
 
-	h.post(forum, topic, ann, "hello")
-	h.await(forum, "re: ")
-	h.post(forum, topic, ann, "/status")
-	h.await(forum, "State: idle")
-	h.post(forum, topic, ann, "use a tool")
-	h.await(forum, "I begin.")
-	h.await(forum, "💻 terminal")
-	require.NoError(t, os.WriteFile(filepath.Join(h.home, "workspace", "go"), nil, 0o600))
-	h.await(forum, "after the tool:")
-	require.Empty(t, h.elsewhere(forum, topic))
+	h.Write(gatewaytest.Forum, topic, gatewaytest.Ann, "hello")
+	h.Await(gatewaytest.Forum, "re: ")
+	h.Write(gatewaytest.Forum, topic, gatewaytest.Ann, "/status")
+	h.Await(gatewaytest.Forum, "State: idle")
+	h.Write(gatewaytest.Forum, topic, gatewaytest.Ann, "use a tool")
+	h.Await(gatewaytest.Forum, "I begin.")
+	h.Await(gatewaytest.Forum, "💻 terminal")
+	require.NoError(t, os.WriteFile(filepath.Join(h.Home, "workspace", "go"), nil, 0o600))
+	h.Await(gatewaytest.Forum, "after the tool:")
+	require.Empty(t, elsewhere(h, gatewaytest.Forum, topic))
 
-	h.post(forum, topic, ann, "ask me")
-	q := h.await(forum, "Which colour?")
-	_, ok := h.tg.Press(forum, q.ID, q.Buttons[1][0].Data, ann)
+	h.Write(gatewaytest.Forum, topic, gatewaytest.Ann, "ask me")
+	q := h.Await(gatewaytest.Forum, "Which colour?")
+	_, ok := h.Telegram.Press(gatewaytest.Forum, q.ID, q.Buttons[1][0].Data, gatewaytest.Ann)
 	require.True(t, ok)
-	h.await(forum, "Answer: blue")
-	h.until("the answer is used", func() bool { return h.count(forum, "after the tool:") == 2 })
+	h.Await(gatewaytest.Forum, "Answer: blue")
+	h.Until("the answer is used", func() bool { return h.Count(gatewaytest.Forum, "after the tool:") == 2 })
 
-	h.tg.Break(telegramtest.Fault{Method: "sendMessage", Trouble: telegramtest.ResetAfter})
-	h.post(forum, topic, ann, "fragile")
-	h.await(forum, "I can't tell whether my last message arrived")
-	require.Empty(t, h.elsewhere(forum, topic))
+	h.Telegram.Break(telegramtest.Fault{Method: "sendMessage", Trouble: telegramtest.ResetAfter})
+	h.Write(gatewaytest.Forum, topic, gatewaytest.Ann, "fragile")
+	h.Await(gatewaytest.Forum, "I can't tell whether my last message arrived")
+	require.Empty(t, elsewhere(h, gatewaytest.Forum, topic))
 
-	require.NoError(t, os.Remove(filepath.Join(h.home, "workspace", "go")))
-	h.post(forum, topic, ann, "the tool again")
-	h.until("the tool runs", func() bool { return h.count(forum, "I begin.") == 2 })
-	h.halt()
-	require.NoError(t, os.WriteFile(filepath.Join(h.home, "workspace", "go"), nil, 0o600))
-	h.run()
-	h.until("the turn goes on", func() bool { return h.count(forum, "after the tool:") == 3 })
-	require.Empty(t, h.elsewhere(forum, topic), "also after a restart")
+	require.NoError(t, os.Remove(filepath.Join(h.Home, "workspace", "go")))
+	h.Write(gatewaytest.Forum, topic, gatewaytest.Ann, "the tool again")
+	h.Until("the tool runs", func() bool { return h.Count(gatewaytest.Forum, "I begin.") == 2 })
+	h.Halt()
+	require.NoError(t, os.WriteFile(filepath.Join(h.Home, "workspace", "go"), nil, 0o600))
+	h.Run()
+	h.Until("the turn goes on", func() bool { return h.Count(gatewaytest.Forum, "after the tool:") == 3 })
+	require.Empty(t, elsewhere(h, gatewaytest.Forum, topic), "also after a restart")
 
-	h.post(forum, other, ann, "hello")
-	h.until("the other topic is answered", func() bool { return len(h.elsewhere(forum, topic)) == 1 })
-	requests := h.llm.Requests()
+	h.Write(gatewaytest.Forum, other, gatewaytest.Ann, "hello")
+	h.Until("the other topic is answered", func() bool { return len(elsewhere(h, gatewaytest.Forum, topic)) == 1 })
+	requests := h.Model.Requests()
 	require.Len(t, requests[len(requests)-1].Messages, 1, "P6: topics are conversations of their own")
 }
 
 // P6: in a group each person has a conversation of their own.
 func TestPlaces_PeopleOfAGroupAreApart(t *testing.T) {
-	h := start(t, echo(), inGroups)
-	h.post(-55, 0, ann, "my secret is moth")
-	h.await(-55, "secret is moth")
-	h.post(-55, 0, bob, "what do you know")
-	h.await(-55, "what do you know")
-	requests := h.llm.Requests()
+	h := gatewaytest.Start(t, gatewaytest.Echo(), gatewaytest.InGroups)
+	h.Write(-55, 0, gatewaytest.Ann, "my secret is moth")
+	h.Await(-55, "secret is moth")
+	h.Write(-55, 0, gatewaytest.Bob, "what do you know")
+	h.Await(-55, "what do you know")
+	requests := h.Model.Requests()
 	require.Len(t, requests[1].Messages, 1)
 	require.NotContains(t, string(requests[1].Body), "moth")
 }
@@ -136,39 +122,39 @@ func TestPlaces_NothingOfOnePersonReachesAnother(t *testing.T) {
 		}
 		return modeltest.Text("re: " + r.LastUser())
 	})
-	h := start(t, script)
+	h := gatewaytest.Start(t, script)
 	for i, text := range []string{"remember luna moth", "note luna moth", "todo luna moth", "my luna moth flies"} {
-		h.tg.Say(7, text)
-		h.until("it is answered", func() bool { return len(h.finals(7)) == i+1 })
+		h.Telegram.Say(7, text)
+		h.Until("it is answered", func() bool { return len(finals(h, 7)) == i+1 })
 	}
-	h.tg.Say(7, "search")
-	h.until("the owner finds it", func() bool { return h.count(7, `"mode":"search"`) > 0 && h.count(7, "moth flies") > 1 })
+	h.Telegram.Say(7, "search")
+	h.Until("the owner finds it", func() bool { return h.Count(7, `"mode":"search"`) > 0 && h.Count(7, "moth flies") > 1 })
 
-	before := len(h.llm.Requests())
+	before := len(h.Model.Requests())
 	for i, text := range []string{"hello", "todos", "search", "browse", "/sessions all", "/new now", "hello again"} {
-		h.tg.Say(8, text)
-		h.until("it is answered", func() bool { return len(h.finals(8)) == i+1 })
+		h.Telegram.Say(8, text)
+		h.Until("it is answered", func() bool { return len(finals(h, 8)) == i+1 })
 	}
-	for _, r := range h.llm.Requests()[before:] {
+	for _, r := range h.Model.Requests()[before:] {
 		require.NotContains(t, string(r.Body), "luna moth")
 	}
-	for _, text := range h.texts(8) {
+	for _, text := range h.Texts(8) {
 		require.NotContains(t, text, "moth")
 	}
 	// A new session of the first person knows what was remembered.
-	h.tg.Say(7, "/new --yes")
-	h.await(7, "New session")
-	h.tg.Say(7, "hello")
-	h.await(7, "re: hello")
-	requests := h.llm.Requests()
+	h.Telegram.Say(7, "/new --yes")
+	h.Await(7, "New session")
+	h.Telegram.Say(7, "hello")
+	h.Await(7, "re: hello")
+	requests := h.Model.Requests()
 	require.Contains(t, requests[len(requests)-1].System, "likes the luna moth")
 	require.Contains(t, requests[len(requests)-1].System, "a note on the luna moth")
 }
 
 // finals returns the bot's messages in a chat without progress bubbles.
-func (h *house) finals(chat int64) []string {
+func finals(h *gatewaytest.House, chat int64) []string {
 	var out []string
-	for _, text := range h.texts(chat) {
+	for _, text := range h.Texts(chat) {
 		if strings.HasPrefix(text, "result: ") || strings.HasPrefix(text, "re: ") || strings.Contains(text, "ession") {
 			out = append(out, text)
 		}

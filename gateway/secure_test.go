@@ -9,36 +9,37 @@ import (
 
 	"herald/gateway"
 	"herald/gateway/config"
+	"herald/gateway/gatewaytest"
 )
 
 // The home holds credentials: a start closes it to others, and so does a change of the configuration.
 func TestSecure_TheHomeIsTheOwners(t *testing.T) {
-	h := build(t, echo())
+	h := gatewaytest.Build(t, gatewaytest.Echo())
 	mode := func() os.FileMode {
-		info, err := os.Stat(h.home)
+		info, err := os.Stat(h.Home)
 		require.NoError(t, err)
 		return info.Mode().Perm()
 	}
-	require.NoError(t, os.Chmod(h.home, 0o755))
-	h.run()
+	require.NoError(t, os.Chmod(h.Home, 0o755))
+	h.Run()
 	require.Equal(t, os.FileMode(0o700), mode())
-	h.halt()
-	require.NoError(t, os.Chmod(h.home, 0o755))
-	require.NoError(t, gateway.EditConfig(h.home+"/config.yaml", func(text []byte) ([]byte, error) { return config.SetText(text, "approvals.mode", "manual") }))
+	h.Halt()
+	require.NoError(t, os.Chmod(h.Home, 0o755))
+	require.NoError(t, gateway.EditConfig(h.Home+"/config.yaml", func(text []byte) ([]byte, error) { return config.SetText(text, "approvals.mode", "manual") }))
 	require.Equal(t, os.FileMode(0o700), mode())
-	info, err := os.Stat(h.home + "/config.yaml")
+	info, err := os.Stat(h.Home + "/config.yaml")
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 }
 
 // P10: a daemon that is told to stop while it starts ends as cleanly as one that runs.
 func TestRun_StoppedWhileItStarts(t *testing.T) {
-	h := build(t, echo())
-	g, err := h.open()
+	h := gatewaytest.Build(t, gatewaytest.Echo())
+	g, err := h.Open()
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	require.NoError(t, g.Run(ctx))
-	h.run()
-	h.halt()
+	h.Run()
+	h.Halt()
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/gateway/config"
+	"herald/gateway/gatewaytest"
 	"herald/platforms"
 	"herald/platforms/all"
 	"herald/platforms/discord"
@@ -24,7 +25,7 @@ func TestDisplay_QuietTiersByPlatform(t *testing.T) {
 		require.NoError(t, err, name)
 		adapters[name] = a
 	}
-	tg, err := telegram.New(telegram.Options{Token: botToken})
+	tg, err := telegram.New(telegram.Options{Token: gatewaytest.BotToken})
 	add("telegram", tg, err)
 	d, err := discord.New(discord.Options{Token: "MTIzNDU2Nzg5MDEyMzQ1Njc4.Gabcde.abcdefghijklmnopqrstuvwxyz0123456789AB"})
 	add("discord", d, err)
