@@ -6,42 +6,57 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"herald/gateway/access"
 	"herald/gateway/command"
+	"herald/gateway/config"
 	"herald/gateway/delivery"
+	"herald/gateway/toolbox"
 	"herald/gateway/turn/ask"
+	"herald/gateway/workspace"
 	"herald/locales"
 	"herald/platforms"
 	"herald/sessions"
 	"herald/sessions/sqlite"
 )
 
+// housekeeper removes what nobody needs any more.
+type housekeeper struct {
+	config      func() *config.Config
+	store       *sqlite.Store
+	checkpoints *workspace.Checkpoints
+	toolbox     *toolbox.Toolbox
+	log         zerolog.Logger
+	now         func() time.Time
+}
+
 // sweep is one round of housekeeping.
-func (g *Gateway) sweep(ctx context.Context) {
-	cfg := g.cfg().Sessions
-	if cfg.AutoPrune && g.due(ctx, "prune", time.Duration(cfg.MinIntervalHours)*time.Hour) {
-		pruned, err := g.store.Prune(ctx, sqlite.Retention{Ended: time.Duration(cfg.RetentionDays) * 24 * time.Hour})
+func (k *housekeeper) sweep(ctx context.Context) {
+	cfg := k.config().Sessions
+	if cfg.AutoPrune && k.due(ctx, "prune", time.Duration(cfg.MinIntervalHours)*time.Hour) {
+		pruned, err := k.store.Prune(ctx, sqlite.Retention{Ended: time.Duration(cfg.RetentionDays) * 24 * time.Hour})
 		if err != nil {
-			g.log.Warn().Err(err).Msg("old rows could not be removed")
+			k.log.Warn().Err(err).Msg("old rows could not be removed")
 		} else {
-			g.log.Debug().Interface("removed", pruned).Msg("old rows were removed")
+			k.log.Debug().Interface("removed", pruned).Msg("old rows were removed")
 		}
 	}
-	if cfg.VacuumAfterPrune && g.due(ctx, "vacuum", time.Duration(cfg.MinVacuumIntervalDays)*24*time.Hour) {
-		if freed, err := g.store.Vacuum(ctx); err != nil {
-			g.log.Warn().Err(err).Msg("free pages could not be given back")
+	if cfg.VacuumAfterPrune && k.due(ctx, "vacuum", time.Duration(cfg.MinVacuumIntervalDays)*24*time.Hour) {
+		if freed, err := k.store.Vacuum(ctx); err != nil {
+			k.log.Warn().Err(err).Msg("free pages could not be returned")
 		} else if freed > 0 {
-			g.log.Info().Int64("bytes", freed).Msg("free pages were given back to the disk")
+			k.log.Info().Int64("bytes", freed).Msg("free pages were returned to the disk")
 		}
 	}
-	if set := g.cfg().Checkpoints; set.AutoPrune && g.checkpoints.Store().On() && g.due(ctx, "checkpoints", time.Duration(set.MinInterval)*time.Hour) {
-		g.checkpoints.Prune(ctx, time.Duration(set.RetentionDays)*24*time.Hour)
+	if set := k.config().Checkpoints; set.AutoPrune && k.checkpoints.Store().On() && k.due(ctx, "checkpoints", time.Duration(set.MinInterval)*time.Hour) {
+		k.checkpoints.Prune(ctx, time.Duration(set.RetentionDays)*24*time.Hour)
 	}
-	if err := g.toolbox.Prune(); err != nil {
-		g.log.Debug().Err(err).Msg("old tool results could not be removed")
+	if err := k.toolbox.Prune(); err != nil {
+		k.log.Debug().Err(err).Msg("old tool results could not be removed")
 	}
-	if err := g.sweepValues(ctx); err != nil {
-		g.log.Warn().Err(err).Msg("old notes of the core could not be removed")
+	if err := k.sweepValues(ctx); err != nil {
+		k.log.Warn().Err(err).Msg("old notes of the core could not be removed")
 	}
 }
 
@@ -49,13 +64,13 @@ func (g *Gateway) sweep(ctx context.Context) {
 // questions of ended turns, messages that /retry has taken up.
 var passing = []string{delivery.SpaceGate, ask.SpaceQuestion, "retry", ask.SpaceApproval, command.SpaceConfirm}
 
-func (g *Gateway) sweepValues(ctx context.Context) error {
-	limit := g.now().Add(-sqlite.DefaultFinished)
-	return g.store.Update(ctx, sessions.EdgeKeep, func(tx sessions.Tx) error {
-		if err := access.SweepBots(tx, access.LoopLimitsOf(g.cfg()), g.now()); err != nil {
+func (k *housekeeper) sweepValues(ctx context.Context) error {
+	limit := k.now().Add(-sqlite.DefaultFinished)
+	return k.store.Update(ctx, sessions.EdgeKeep, func(tx sessions.Tx) error {
+		if err := access.SweepBots(tx, access.LoopLimitsOf(k.config()), k.now()); err != nil {
 			return err
 		}
-		if err := access.SweepGrants(tx, g.now()); err != nil {
+		if err := access.SweepGrants(tx, k.now()); err != nil {
 			return err
 		}
 		for _, space := range passing {
@@ -67,7 +82,7 @@ func (g *Gateway) sweepValues(ctx context.Context) error {
 				if v.At.After(limit) {
 					continue
 				}
-				if err := tx.SetValue(space, v.Name, nil, g.now()); err != nil {
+				if err := tx.SetValue(space, v.Name, nil, k.now()); err != nil {
 					return err
 				}
 			}
@@ -78,20 +93,20 @@ func (g *Gateway) sweepValues(ctx context.Context) error {
 
 // due reports whether a piece of housekeeping was not done for so long, also by earlier processes, and notes that it is
 // done now.
-func (g *Gateway) due(ctx context.Context, what string, every time.Duration) bool {
+func (k *housekeeper) due(ctx context.Context, what string, every time.Duration) bool {
 	ok := false
-	err := g.store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
+	err := k.store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
 		last, err := tx.Value("housekeeping", what)
 		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 			return err
 		}
-		if ok = err != nil || g.now().Sub(last.At) >= every; !ok {
+		if ok = err != nil || k.now().Sub(last.At) >= every; !ok {
 			return nil
 		}
-		return tx.SetValue("housekeeping", what, json.RawMessage(`1`), g.now())
+		return tx.SetValue("housekeeping", what, json.RawMessage(`1`), k.now())
 	})
 	if err != nil {
-		g.log.Warn().Err(err).Str("what", what).Msg("housekeeping is put off")
+		k.log.Warn().Err(err).Str("what", what).Msg("housekeeping is put off")
 	}
 	return ok && err == nil
 }
@@ -103,8 +118,8 @@ const announceEvery = time.Minute
 // announceStart says in the home channels that Herald runs again. The first start with a home channel is no restart.
 func (g *Gateway) announceStart(ctx context.Context) {
 	var rows []*sessions.OutboxRow
-	for _, at := range g.directory.Homes(ctx, func(name platforms.Name) bool { return g.platform(name).RestartNotice }) {
-		rows = append(rows, g.worker.Notice(at, g.texts.say(at, "restart.done", locales.Str("version", g.opt.Version))))
+	for _, at := range g.directory.Homes(ctx, func(name platforms.Name) bool { return g.cfg().Platforms.Shared(name).RestartNotice }) {
+		rows = append(rows, g.worker.Notice(at, g.printer(at).T("restart.done", locales.Str("version", g.opt.Version))))
 	}
 	if len(rows) == 0 {
 		return
@@ -130,9 +145,8 @@ func (g *Gateway) announceStart(ctx context.Context) {
 	}
 }
 
-// keepHouse prunes, vacuums and sweeps now and then.
-func (g *Gateway) keepHouse(ctx context.Context) {
-	defer g.wg.Done()
+// run prunes, vacuums and sweeps now and then.
+func (k *housekeeper) run(ctx context.Context) {
 	timer := time.NewTimer(houseFirst)
 	defer timer.Stop()
 	for {
@@ -140,7 +154,7 @@ func (g *Gateway) keepHouse(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-			g.sweep(ctx)
+			k.sweep(ctx)
 			timer.Reset(houseEvery)
 		}
 	}

@@ -67,18 +67,18 @@ func (g *Gateway) openJobs() {
 	s.book = cron.NewBook(cron.BookOptions{Store: g.store, Zone: g.zone, Check: g.checkTask, Changed: s.requests.Poke, Now: g.now})
 	s.views = view.Reader{Store: g.store, Zone: g.zone, Now: g.now}
 	s.desk = desk.New(desk.Options{Store: g.store, Book: s.book, Runner: s.requests, Views: s.views,
-		Printer: g.texts.catalogs.Printer("en"), KeyOptions: g.keyOptions, Named: g.entrance.Named})
+		Printer: g.texts.Printer("en"), KeyOptions: g.terms.KeyOptions, Named: g.entrance.Named})
 	account := platforms.AccountID(cmp.Or(g.opt.Profile, config.DefaultProfile))
 	s.briefs = brief.New(brief.Options{
-		Store: g.store, Account: account, KeyOptions: g.keyOptions, Describe: g.accounts.Describe, Places: g.directory, Rules: g.rules, Config: g.briefConfig, Zone: g.zone,
-		Printer: g.texts.printer, Metrics: g.metrics,
+		Store: g.store, Account: account, KeyOptions: g.terms.KeyOptions, Describe: g.accounts.Describe, Places: g.directory, Rules: g.rules, Config: g.briefConfig, Zone: g.zone,
+		Printer: g.printer, Metrics: g.metrics,
 		Render: func(at platforms.Address, markdown string) []platforms.Text {
 			return format.Render(markdown, g.accounts.Traits(at).Text)
 		},
 		Attach: g.attach, Strip: show.StripMedia, Redact: g.opt.Redactor.String, Log: g.log, Now: g.now,
 	})
 	s.ends = jobs.NewEnds(jobs.EndOptions{Store: g.store, Briefs: s.briefs, Account: account, Profile: g.opt.Profile,
-		KeyOptions: g.keyOptions, Config: g.jobsConfig,
+		KeyOptions: g.terms.KeyOptions, Config: g.jobsConfig,
 		Requests: s.requests, Metrics: g.metrics, Redact: g.opt.Redactor.String, Home: g.opt.Paths.Home, Log: g.log, Now: g.now})
 }
 
@@ -112,7 +112,7 @@ func (g *Gateway) jobsConfig() jobs.Config {
 func (g *Gateway) briefConfig() brief.Config {
 	c := g.cfg().Cron
 	return brief.Config{Mirror: c.Mirror, Wrap: c.Wrap, Quiet: !c.Delivery.Notify, Nudge: c.Nudge,
-		InChannel: func(name platforms.Name) bool { return g.platform(name).CronSurface == "in_channel" }}
+		InChannel: func(name platforms.Name) bool { return g.cfg().Platforms.Shared(name).CronSurface == "in_channel" }}
 }
 
 // attach takes the files out of what a run has written for a place.
@@ -120,7 +120,7 @@ func (g *Gateway) attach(ctx context.Context, of sessions.Key, text string, at p
 	rest string, files []platforms.Attachment, refused map[string]string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	rest, files, list := g.chatSettings().Media.Attach(ctx, of, show.Clean(text), at.Platform, g.accounts.Traits(at), g.now())
+	rest, files, list := g.terms.Chat().Media.Attach(ctx, of, show.Clean(text), at.Platform, g.accounts.Traits(at), g.now())
 	for _, r := range list {
 		if refused == nil {
 			refused = map[string]string{}
@@ -157,20 +157,11 @@ func (g *Gateway) checkTask(ctx context.Context, t cron.Task) error {
 	return g.scheduled.sources.Check(ctx, t)
 }
 
-// task returns what the job of a run's address does; ok is false elsewhere.
-func (g *Gateway) task(at platforms.Address) (t cron.Task, ok bool) {
-	t, ok, err := jobs.TaskAt(context.Background(), g.store, at)
-	if err != nil {
-		g.log.Error().Err(err).Str("job", string(at.Chat)).Msg("cron: what a job does can't be read")
-	}
-	return t, ok
-}
-
 // mountJobs serves the scheduled jobs behind the door of the browser chat: who is let in there is the owner, who sees
 // every job.
 func (g *Gateway) mountJobs() {
 	for _, door := range g.accounts.Doors() {
-		english := g.texts.catalogs.Printer("en")
+		english := g.texts.Printer("en")
 		pages := page.New(page.Options{
 			Views: g.scheduled.views, Acts: g.scheduled.desk.All(), Status: g.scheduled.jobs.Status,
 			Words:    func(s cron.Schedule) string { return view.ScheduleWords(english, s, g.zone()) },

@@ -2,7 +2,11 @@ package gateway_test
 
 import (
 	"encoding/json"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -22,6 +26,8 @@ var layers = map[string][]string{
 	"gateway/model/pool": {"gateway/agent", "gateway/model", "gateway/config", "sessions"},
 	"gateway/toolbox":    {"gateway/workspace", "gateway/approval", "gateway/admin", "gateway/config", "gateway/model", "cron", "sessions", "platforms", "tools", "locales"},
 	"gateway/workspace":  {"gateway/config", "sessions", "platforms", "tools", "deploy"},
+	"gateway/terms": {"gateway/config", "gateway/agent", "gateway/jobs", "gateway/model", "gateway/router", "gateway/turn", "gateway/workspace",
+		"cron", "sessions", "platforms"},
 	"gateway/access":     {"gateway/config", "sessions", "platforms", "locales"},
 	"gateway/directory":  {"gateway/config", "sessions", "platforms"},
 	"gateway/accounts":   {"gateway/config", "sessions", "platforms"},
@@ -166,4 +172,21 @@ func TestLayers_Sandbox(t *testing.T) {
 		}
 	}
 	require.Len(t, sandboxLayers, packages)
+}
+
+// Nothing below the root knows a Gateway: the root makes values and hands them over.
+func TestLayers_NothingBelowTheRootHoldsAGateway(t *testing.T) {
+	held := regexp.MustCompile(`\*?\bgateway\.Gateway\b|\*Gateway\b`)
+	files := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Dir(path) == "." || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(path)
+		require.NotRegexp(t, held, string(text), path)
+		return err
+	})
+	require.NoError(t, err)
+	require.Greater(t, files, 100)
 }
