@@ -182,9 +182,12 @@ func TestLayers_NothingBelowTheRootHoldsAGateway(t *testing.T) {
 		if err != nil || d.IsDir() || filepath.Dir(path) == "." || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
+		if strings.HasSuffix(filepath.Dir(path), "test") {
+			return nil // helpers of tests start a whole daemon
+		}
 		files++
 		text, err := os.ReadFile(path)
-		require.NotRegexp(t, held, string(text), path)
+		require.False(t, held.Match(text), "%s names a Gateway", path)
 		return err
 	})
 	require.NoError(t, err)
