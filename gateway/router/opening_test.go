@@ -1,7 +1,6 @@
 package router_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -67,7 +66,7 @@ func TestOpening_NoSlotIsLost(t *testing.T) {
 		require.Equal(t, router.Stats{}, r.Router.Stats())
 		require.Equal(t, []string{"one"}, r.Model.Asked())
 
-		r.NoModel = errors.New("none")
+		r.NoModel.Store(true)
 		r.Say("a", "two")
 		r.View(func(v sessions.View) error {
 			open, err := v.InboxOpen()
@@ -76,7 +75,7 @@ func TestOpening_NoSlotIsLost(t *testing.T) {
 			return err
 		})
 		require.Equal(t, router.Stats{Actors: 1, Queued: 1}, r.Router.Stats())
-		r.NoModel = nil
+		r.NoModel.Store(false)
 		r.Wait(5)
 		require.Equal(t, []string{"re: one", "re: two"}, r.Chat.Shown("a"))
 		require.Equal(t, router.Stats{}, r.Router.Stats())

@@ -4,8 +4,10 @@ package routertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,8 +56,8 @@ type Rig struct {
 	Counts *Counts
 	// Commands are the commands in force.
 	Commands router.Commands
-	// NoModel is why turns get no model; set it while nothing goes on.
-	NoModel error
+	// NoModel tells that turns get no model.
+	NoModel atomic.Bool
 
 	opt  Options
 	path string
@@ -97,7 +99,12 @@ func (r *Rig) Open() {
 	r.Runner = turn.NewRunner(turn.Services{
 		Runs: r.Runs, Asker: r.Asker,
 		Store: r.Store, Bus: r.Bus, Catalog: catalog{registry}, Outbox: r.Worker, Adapters: r.Chat, Printer: English,
-		Model:    func(string) (model.Model, error) { return r.Model, r.NoModel },
+		Model: func(string) (model.Model, error) {
+			if r.NoModel.Load() {
+				return nil, errors.New("no model")
+			}
+			return r.Model, nil
+		},
 		Prompt:   func(context.Context, sessions.Session, []string, model.Info) string { return "You are a test." },
 		Display:  func(platforms.Address, sessions.Options) show.Display { return show.Display{} },
 		Settings: func(platforms.Address) turn.Settings { return settings },
