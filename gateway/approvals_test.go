@@ -14,7 +14,6 @@ import (
 
 	"herald/gateway/gatewaytest"
 	"herald/gateway/model/modeltest"
-	"herald/gateway/turn/ask"
 	"herald/platforms/platformtest/telegramtest"
 	"herald/sessions"
 )
@@ -377,7 +376,7 @@ func TestApprovals_SecretsStayOut(t *testing.T) {
 	require.NotContains(t, h.Log.String(), secret)
 	store := h.Store()
 	require.NoError(t, store.View(context.Background(), func(v sessions.View) error {
-		values, err := v.Values(ask.SpaceApproval)
+		values, err := v.Values(sessions.SpaceApproval)
 		require.NoError(t, err)
 		require.Len(t, values, 1)
 		require.NotContains(t, string(values[0].Data), secret)

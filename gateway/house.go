@@ -9,11 +9,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"herald/gateway/access"
-	"herald/gateway/command"
 	"herald/gateway/config"
-	"herald/gateway/delivery"
 	"herald/gateway/toolbox"
-	"herald/gateway/turn/ask"
 	"herald/gateway/workspace"
 	"herald/locales"
 	"herald/platforms"
@@ -60,10 +57,6 @@ func (k *housekeeper) sweep(ctx context.Context) {
 	}
 }
 
-// passing are the spaces of values that mean nothing any more once they are old: gates that have opened,
-// questions of ended turns, messages that /retry has taken up.
-var passing = []string{delivery.SpaceGate, ask.SpaceQuestion, "retry", ask.SpaceApproval, command.SpaceConfirm}
-
 func (k *housekeeper) sweepValues(ctx context.Context) error {
 	limit := k.now().Add(-sqlite.DefaultFinished)
 	return k.store.Update(ctx, sessions.EdgeKeep, func(tx sessions.Tx) error {
@@ -73,8 +66,11 @@ func (k *housekeeper) sweepValues(ctx context.Context) error {
 		if err := access.SweepGrants(tx, k.now()); err != nil {
 			return err
 		}
-		for _, space := range passing {
-			values, err := tx.Values(space)
+		for _, info := range sessions.Spaces() {
+			if !info.Passing {
+				continue
+			}
+			values, err := tx.Values(info.Space)
 			if err != nil {
 				return err
 			}
@@ -82,7 +78,7 @@ func (k *housekeeper) sweepValues(ctx context.Context) error {
 				if v.At.After(limit) {
 					continue
 				}
-				if err := tx.SetValue(space, v.Name, nil, k.now()); err != nil {
+				if err := tx.SetValue(info.Space, v.Name, nil, k.now()); err != nil {
 					return err
 				}
 			}
@@ -96,14 +92,14 @@ func (k *housekeeper) sweepValues(ctx context.Context) error {
 func (k *housekeeper) due(ctx context.Context, what string, every time.Duration) bool {
 	ok := false
 	err := k.store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
-		last, err := tx.Value("housekeeping", what)
+		last, err := tx.Value(sessions.SpaceHousekeeping, what)
 		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 			return err
 		}
 		if ok = err != nil || k.now().Sub(last.At) >= every; !ok {
 			return nil
 		}
-		return tx.SetValue("housekeeping", what, json.RawMessage(`1`), k.now())
+		return tx.SetValue(sessions.SpaceHousekeeping, what, json.RawMessage(`1`), k.now())
 	})
 	if err != nil {
 		k.log.Warn().Err(err).Str("what", what).Msg("housekeeping is put off")
@@ -126,12 +122,12 @@ func (g *Gateway) announceStart(ctx context.Context) {
 	}
 	again := false
 	err := g.store.Update(ctx, sessions.EdgeQueue, func(tx sessions.Tx) error {
-		last, err := tx.Value("gateway", "started")
+		last, err := tx.Value(sessions.SpaceGateway, "started")
 		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 			return err
 		}
 		again = err == nil && g.now().Sub(last.At) >= announceEvery
-		if err := tx.SetValue("gateway", "started", json.RawMessage(`1`), g.now()); err != nil || !again {
+		if err := tx.SetValue(sessions.SpaceGateway, "started", json.RawMessage(`1`), g.now()); err != nil || !again {
 			return err
 		}
 		return tx.PutOutbox(rows...)

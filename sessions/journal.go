@@ -126,7 +126,7 @@ type OutboxRow struct {
 
 // Value is a small named piece of durable state: a gate, a todo list, a pending prompt.
 type Value struct {
-	Space string
+	Space Space
 	Name  string
 	Data  json.RawMessage
 	At    time.Time

@@ -24,12 +24,12 @@ func MemoryOf(store Store, account platforms.Account, now func() time.Time) plat
 	if now == nil {
 		now = time.Now
 	}
-	return memory{store: store, space: "adapter/" + account.String(), now: now}
+	return memory{store: store, space: SpacesOfAdapters + Space(account.String()), now: now}
 }
 
 type memory struct {
 	store Store
-	space string
+	space Space
 	now   func() time.Time
 }
 

@@ -121,8 +121,8 @@ type View interface {
 	OutboxRow(id OutboxID) (OutboxRow, error)
 
 	// Value reads a value; ErrNotFound. Values lists a space by name.
-	Value(space, name string) (Value, error)
-	Values(space string) ([]Value, error)
+	Value(space Space, name string) (Value, error)
+	Values(space Space) ([]Value, error)
 
 	// Counts returns what status pages show.
 	Counts() (Counts, error)
@@ -187,7 +187,7 @@ type Tx interface {
 	SetOutbox(row OutboxRow) error
 
 	// SetValue writes a value; nil data deletes it.
-	SetValue(space, name string, data json.RawMessage, now time.Time) error
+	SetValue(space Space, name string, data json.RawMessage, now time.Time) error
 
 	// Savepoint runs fn, and its error or panic undoes what fn wrote and nothing else of the transaction: for a step that
 	// may fail without the others. It returns fn's error, a panic as an error. A full or damaged disk ends the whole

@@ -82,9 +82,6 @@ func glob(pattern, text []rune) bool {
 	return p == len(pattern)
 }
 
-// spaceGrants holds what people have allowed for one session, by its id.
-const spaceGrants = "approval.grant"
-
 // Grant is what a person has allowed for one session. It ends with the session.
 type Grant struct {
 	// Kinds are the kinds of danger that need no approval any more, in the order in which they were allowed.
@@ -96,7 +93,7 @@ type Grant struct {
 // SessionGrant returns what is allowed for a session; the zero value when nothing is.
 func SessionGrant(v sessions.View, id sessions.ID) (Grant, error) {
 	var g Grant
-	value, err := v.Value(spaceGrants, string(id))
+	value, err := v.Value(sessions.SpaceGrant, string(id))
 	if errors.Is(err, sessions.ErrNotFound) {
 		return g, nil
 	}
@@ -109,13 +106,13 @@ func SessionGrant(v sessions.View, id sessions.ID) (Grant, error) {
 // SetSessionGrant replaces what is allowed for a session.
 func SetSessionGrant(tx sessions.Tx, id sessions.ID, g Grant, now time.Time) error {
 	if len(g.Kinds) == 0 && !g.Yolo {
-		return tx.SetValue(spaceGrants, string(id), nil, now)
+		return tx.SetValue(sessions.SpaceGrant, string(id), nil, now)
 	}
 	data, err := json.Marshal(g)
 	if err != nil {
 		return err
 	}
-	return tx.SetValue(spaceGrants, string(id), data, now)
+	return tx.SetValue(sessions.SpaceGrant, string(id), data, now)
 }
 
 // Allow adds kinds to what is allowed for a session.
@@ -134,7 +131,7 @@ func Allow(tx sessions.Tx, id sessions.ID, kinds []string, now time.Time) error 
 
 // SweepGrants forgets what was allowed for sessions that have ended, or that are not there any more.
 func SweepGrants(tx sessions.Tx, now time.Time) error {
-	values, err := tx.Values(spaceGrants)
+	values, err := tx.Values(sessions.SpaceGrant)
 	if err != nil {
 		return err
 	}
@@ -146,7 +143,7 @@ func SweepGrants(tx sessions.Tx, now time.Time) error {
 		if err == nil && s.EndedAt.IsZero() {
 			continue
 		}
-		if err := tx.SetValue(spaceGrants, v.Name, nil, now); err != nil {
+		if err := tx.SetValue(sessions.SpaceGrant, v.Name, nil, now); err != nil {
 			return err
 		}
 	}

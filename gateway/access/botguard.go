@@ -22,8 +22,6 @@ func DefaultLoopLimits() LoopLimits {
 	return LoopLimits{MaxEvents: 20, Window: 300 * time.Second, Cooldown: 600 * time.Second}
 }
 
-const spaceBotLoop = "botloop"
-
 // loop is what a chat's guard remembers.
 type loop struct {
 	Events []time.Time `json:"events,omitempty"`
@@ -40,7 +38,7 @@ func AdmitBot(tx sessions.Tx, limits LoopLimits, e platforms.Event, now time.Tim
 	at := e.Address
 	at.Thread = ""
 	var l loop
-	if _, err := readValue(tx, spaceBotLoop, at.String(), &l); err != nil {
+	if _, err := readValue(tx, sessions.SpaceBotLoop, at.String(), &l); err != nil {
 		return false, false, err
 	}
 	if now.Before(l.Until) {
@@ -53,20 +51,20 @@ func AdmitBot(tx sessions.Tx, limits LoopLimits, e platforms.Event, now time.Tim
 		}
 	}
 	if len(kept) >= limits.MaxEvents {
-		return false, true, writeValue(tx, spaceBotLoop, at.String(), loop{Until: now.Add(limits.Cooldown)}, now)
+		return false, true, writeValue(tx, sessions.SpaceBotLoop, at.String(), loop{Until: now.Add(limits.Cooldown)}, now)
 	}
-	return true, false, writeValue(tx, spaceBotLoop, at.String(), loop{Events: append(kept, now)}, now)
+	return true, false, writeValue(tx, sessions.SpaceBotLoop, at.String(), loop{Events: append(kept, now)}, now)
 }
 
 // SweepBots forgets chats whose window and cooldown are over. Call it with other housekeeping.
 func SweepBots(tx sessions.Tx, limits LoopLimits, now time.Time) error {
-	values, err := tx.Values(spaceBotLoop)
+	values, err := tx.Values(sessions.SpaceBotLoop)
 	if err != nil {
 		return err
 	}
 	for _, v := range values {
 		if now.Sub(v.At) > max(limits.Window, limits.Cooldown) {
-			if err := tx.SetValue(spaceBotLoop, v.Name, nil, now); err != nil {
+			if err := tx.SetValue(sessions.SpaceBotLoop, v.Name, nil, now); err != nil {
 				return err
 			}
 		}

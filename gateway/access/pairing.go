@@ -29,15 +29,6 @@ const (
 	hashIterations = 4096
 )
 
-// The spaces of sessions.Value that pairing keeps its state in. Names are "<platform>/<user>", and "<platform>" for
-// failures.
-const (
-	spacePending  = "pairing.pending"
-	spaceApproved = "pairing.approved"
-	spaceRequests = "pairing.requests"
-	spaceFailures = "pairing.failures"
-)
-
 // The errors of Pairing.
 var (
 	// ErrAlreadyApproved: the user may talk already.
@@ -117,7 +108,7 @@ type Pairing struct {
 	rules platforms.Rulebook
 	now   func() time.Time
 	mu    sync.RWMutex
-	in    map[string]bool // names of spaceApproved
+	in    map[string]bool // names of sessions.SpacePairingApproved
 }
 
 // NewPairing reads who is approved. rules say how the platforms' ids are compared. now is the clock; nil takes time.Now.
@@ -127,7 +118,7 @@ func NewPairing(ctx context.Context, store sessions.Store, rules platforms.Ruleb
 	}
 	p := &Pairing{store: store, rules: rules, now: now, in: map[string]bool{}}
 	err := store.View(ctx, func(v sessions.View) error {
-		values, err := v.Values(spaceApproved)
+		values, err := v.Values(sessions.SpacePairingApproved)
 		for _, val := range values {
 			p.in[val.Name] = true
 		}
@@ -179,14 +170,14 @@ func (p *Pairing) Request(ctx context.Context, platform platforms.Name, user pla
 
 func (p *Pairing) request(tx sessions.Tx, row Pending, now time.Time) error {
 	key := p.name(row.Platform, row.User)
-	switch found, err := exists(tx, spaceApproved, key); {
+	switch found, err := exists(tx, sessions.SpacePairingApproved, key); {
 	case err != nil:
 		return err
 	case found:
 		return ErrAlreadyApproved
 	}
 	var last time.Time
-	if _, err := readValue(tx, spaceRequests, key, &last); err != nil {
+	if _, err := readValue(tx, sessions.SpacePairingRequests, key, &last); err != nil {
 		return err
 	}
 	if wait := last.Add(RequestEvery).Sub(now); !last.IsZero() && wait > 0 {
@@ -205,7 +196,7 @@ func (p *Pairing) request(tx sessions.Tx, row Pending, now time.Time) error {
 	if others >= MaxPending {
 		return ErrTooManyPending
 	}
-	return errors.Join(writeValue(tx, spacePending, key, row, now), writeValue(tx, spaceRequests, key, now, now))
+	return errors.Join(writeValue(tx, sessions.SpacePairingPending, key, row, now), writeValue(tx, sessions.SpacePairingRequests, key, now, now))
 }
 
 // Approve lets in the user whose waiting code this is. Case, spaces and "-" in the code make no difference.
@@ -254,7 +245,7 @@ func (p *Pairing) match(ctx context.Context, platform platforms.Name, code strin
 // approve counts a wrong code, or moves the request to the approved. refused is for the caller; err undoes it all.
 func (p *Pairing) approve(tx sessions.Tx, platform platforms.Name, match *Pending, now time.Time) (a Approval, refused, err error) {
 	var f failures
-	if _, err := readValue(tx, spaceFailures, string(platform), &f); err != nil {
+	if _, err := readValue(tx, sessions.SpacePairingFailures, string(platform), &f); err != nil {
 		return a, nil, err
 	}
 	if f.Until.After(now) {
@@ -262,7 +253,7 @@ func (p *Pairing) approve(tx sessions.Tx, platform platforms.Name, match *Pendin
 	}
 	if match != nil {
 		var current Pending
-		found, err := readValue(tx, spacePending, p.name(platform, match.User), &current)
+		found, err := readValue(tx, sessions.SpacePairingPending, p.name(platform, match.User), &current)
 		if err != nil {
 			return a, nil, err
 		}
@@ -280,19 +271,19 @@ func (p *Pairing) approve(tx sessions.Tx, platform platforms.Name, match *Pendin
 			f.Count, f.Until = 0, now.Add(LockTime)
 			refused = &LockedError{f.Until}
 		}
-		return a, refused, writeValue(tx, spaceFailures, string(platform), f, now)
+		return a, refused, writeValue(tx, sessions.SpacePairingFailures, string(platform), f, now)
 	}
 	a = Approval{Platform: platform, User: match.User, Name: match.Name, At: now}
 	key := p.name(platform, match.User)
-	return a, nil, errors.Join(writeValue(tx, spaceApproved, key, a, now), tx.SetValue(spacePending, key, nil, now),
-		tx.SetValue(spaceRequests, key, nil, now), tx.SetValue(spaceFailures, string(platform), nil, now))
+	return a, nil, errors.Join(writeValue(tx, sessions.SpacePairingApproved, key, a, now), tx.SetValue(sessions.SpacePairingPending, key, nil, now),
+		tx.SetValue(sessions.SpacePairingRequests, key, nil, now), tx.SetValue(sessions.SpacePairingFailures, string(platform), nil, now))
 }
 
 // List returns the requests that wait, codes aside, and the approved users; both by platform and user.
 func (p *Pairing) List(ctx context.Context) (waiting []Pending, approved []Approval, err error) {
 	now := p.now()
 	err = p.store.View(ctx, func(v sessions.View) error {
-		rows, err := readAll[Pending](v, spacePending)
+		rows, err := readAll[Pending](v, sessions.SpacePairingPending)
 		if err != nil {
 			return err
 		}
@@ -302,7 +293,7 @@ func (p *Pairing) List(ctx context.Context) (waiting []Pending, approved []Appro
 				waiting = append(waiting, row)
 			}
 		}
-		approved, err = readAll[Approval](v, spaceApproved)
+		approved, err = readAll[Approval](v, sessions.SpacePairingApproved)
 		return err
 	})
 	return waiting, approved, err
@@ -312,10 +303,10 @@ func (p *Pairing) List(ctx context.Context) (waiting []Pending, approved []Appro
 func (p *Pairing) Revoke(ctx context.Context, platform platforms.Name, user platforms.UserID) (found bool, err error) {
 	key := p.name(platform, user)
 	err = p.store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
-		if found, err = exists(tx, spaceApproved, key); err != nil || !found {
+		if found, err = exists(tx, sessions.SpacePairingApproved, key); err != nil || !found {
 			return err
 		}
-		return tx.SetValue(spaceApproved, key, nil, p.now())
+		return tx.SetValue(sessions.SpacePairingApproved, key, nil, p.now())
 	})
 	if err != nil {
 		return false, err
@@ -340,7 +331,7 @@ func (p *Pairing) Clear(ctx context.Context, platform platforms.Name) (n int, er
 				continue
 			}
 			n++
-			if err := tx.SetValue(spacePending, p.name(row.Platform, row.User), nil, now); err != nil {
+			if err := tx.SetValue(sessions.SpacePairingPending, p.name(row.Platform, row.User), nil, now); err != nil {
 				return err
 			}
 		}
@@ -351,7 +342,7 @@ func (p *Pairing) Clear(ctx context.Context, platform platforms.Name) (n int, er
 
 func (p *Pairing) pending(ctx context.Context) (rows []Pending, err error) {
 	err = p.store.View(ctx, func(v sessions.View) error {
-		rows, err = readAll[Pending](v, spacePending)
+		rows, err = readAll[Pending](v, sessions.SpacePairingPending)
 		return err
 	})
 	return rows, err
@@ -359,7 +350,7 @@ func (p *Pairing) pending(ctx context.Context) (rows []Pending, err error) {
 
 // sweep deletes what has run out and returns the requests that still wait.
 func (p *Pairing) sweep(tx sessions.Tx, now time.Time) ([]Pending, error) {
-	rows, err := readAll[Pending](tx, spacePending)
+	rows, err := readAll[Pending](tx, sessions.SpacePairingPending)
 	if err != nil {
 		return nil, err
 	}
@@ -369,17 +360,17 @@ func (p *Pairing) sweep(tx sessions.Tx, now time.Time) ([]Pending, error) {
 			kept = append(kept, row)
 			continue
 		}
-		if err := tx.SetValue(spacePending, p.name(row.Platform, row.User), nil, now); err != nil {
+		if err := tx.SetValue(sessions.SpacePairingPending, p.name(row.Platform, row.User), nil, now); err != nil {
 			return nil, err
 		}
 	}
-	requests, err := tx.Values(spaceRequests)
+	requests, err := tx.Values(sessions.SpacePairingRequests)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range requests {
 		if now.Sub(r.At) > RequestEvery {
-			if err := tx.SetValue(spaceRequests, r.Name, nil, now); err != nil {
+			if err := tx.SetValue(sessions.SpacePairingRequests, r.Name, nil, now); err != nil {
 				return nil, err
 			}
 		}
@@ -410,7 +401,7 @@ func hashCode(code string, salt []byte) []byte {
 	return h
 }
 
-func exists(v sessions.View, space, name string) (bool, error) {
+func exists(v sessions.View, space sessions.Space, name string) (bool, error) {
 	_, err := v.Value(space, name)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return false, nil
@@ -418,7 +409,7 @@ func exists(v sessions.View, space, name string) (bool, error) {
 	return err == nil, err
 }
 
-func readValue(v sessions.View, space, name string, into any) (found bool, err error) {
+func readValue(v sessions.View, space sessions.Space, name string, into any) (found bool, err error) {
 	val, err := v.Value(space, name)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return false, nil
@@ -432,7 +423,7 @@ func readValue(v sessions.View, space, name string, into any) (found bool, err e
 	return true, nil
 }
 
-func readAll[T any](v sessions.View, space string) ([]T, error) {
+func readAll[T any](v sessions.View, space sessions.Space) ([]T, error) {
 	values, err := v.Values(space)
 	if err != nil {
 		return nil, err
@@ -448,7 +439,7 @@ func readAll[T any](v sessions.View, space string) ([]T, error) {
 	return rows, nil
 }
 
-func writeValue(tx sessions.Tx, space, name string, data any, now time.Time) error {
+func writeValue(tx sessions.Tx, space sessions.Space, name string, data any, now time.Time) error {
 	b, err := json.Marshal(data)
 	if err != nil {
 		return err

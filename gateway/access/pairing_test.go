@@ -216,7 +216,7 @@ func TestPairing_CodeIsSecret(t *testing.T) {
 	require.NotContains(t, shown, fmt.Sprintf("%x", code.Reveal()))
 	require.NotContains(t, shown, "WRONGXYZ")
 	require.NoError(t, store.View(ctx, func(v sessions.View) error {
-		for _, space := range []string{spacePending, spaceRequests, spaceFailures, spaceApproved} {
+		for _, space := range []sessions.Space{sessions.SpacePairingPending, sessions.SpacePairingRequests, sessions.SpacePairingFailures, sessions.SpacePairingApproved} {
 			values, err := v.Values(space)
 			require.NoError(t, err)
 			for _, val := range values {
@@ -316,7 +316,7 @@ func TestSweepBots(t *testing.T) {
 		t.Helper()
 		require.NoError(t, store.Update(t.Context(), sessions.EdgeKeep, func(tx sessions.Tx) error {
 			err := SweepBots(tx, limits, at)
-			values, verr := tx.Values(spaceBotLoop)
+			values, verr := tx.Values(sessions.SpaceBotLoop)
 			n = len(values)
 			return errors.Join(err, verr)
 		}))

@@ -82,7 +82,7 @@ func (o *Overview) writable() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	return o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
-		return tx.SetValue("probe", "writable", json.RawMessage(`1`), o.Now())
+		return tx.SetValue(sessions.SpaceProbe, "writable", json.RawMessage(`1`), o.Now())
 	})
 }
 

@@ -17,13 +17,6 @@ import (
 	"herald/sessions"
 )
 
-// SpaceConfirm holds commands that wait for their person to say that they mean it, by id. spaceSure holds who wants no
-// more questions about a command, by platform, person and command.
-const (
-	SpaceConfirm = "confirm"
-	spaceSure    = "confirmed"
-)
-
 const confirmPrefix = "cf:"
 
 // confirmFor is how long a question waits: a button that is pressed days later would surprise.
@@ -65,7 +58,7 @@ func (q *Request) asksFirst(ctx context.Context) bool {
 		return false
 	}
 	err := q.Store.View(ctx, func(v sessions.View) error {
-		_, err := v.Value(spaceSure, q.sureName(q.spec.Name))
+		_, err := v.Value(sessions.SpaceConfirmed, q.sureName(q.spec.Name))
 		return err
 	})
 	return err != nil
@@ -131,7 +124,7 @@ func (q *Request) askFirst(ctx context.Context, ask question) error {
 		if err != nil {
 			return err
 		}
-		return tx.SetValue(SpaceConfirm, name, data, q.Now())
+		return tx.SetValue(sessions.SpaceConfirm, name, data, q.Now())
 	}
 	return q.reply(ctx, shown)
 }
@@ -163,11 +156,11 @@ func (q *Request) pressConfirm(ctx context.Context, id, answer string) (string, 
 	}
 	q.Args, q.confirmed, q.ended = c.Args, true, answer
 	q.also = func(tx sessions.Tx) ([]*sessions.OutboxRow, error) {
-		if err := tx.SetValue(SpaceConfirm, id, nil, q.Now()); err != nil {
+		if err := tx.SetValue(sessions.SpaceConfirm, id, nil, q.Now()); err != nil {
 			return nil, err
 		}
 		if answer == confirmAlways {
-			if err := tx.SetValue(spaceSure, q.sureName(c.Command), json.RawMessage("true"), q.Now()); err != nil {
+			if err := tx.SetValue(sessions.SpaceConfirmed, q.sureName(c.Command), json.RawMessage("true"), q.Now()); err != nil {
 				return nil, err
 			}
 		}
@@ -181,7 +174,7 @@ func (q *Request) pressConfirm(ctx context.Context, id, answer string) (string, 
 
 func (q *Request) confirmation(ctx context.Context, id string) (c confirmation, err error) {
 	err = q.Store.View(ctx, func(v sessions.View) error {
-		value, err := v.Value(SpaceConfirm, id)
+		value, err := v.Value(sessions.SpaceConfirm, id)
 		if err != nil {
 			return err
 		}

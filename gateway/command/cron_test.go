@@ -294,7 +294,7 @@ func buttons(r *rt.Rig) string {
 	r.T.Helper()
 	id := ""
 	r.View(func(v sessions.View) error {
-		values, err := v.Values(command.SpaceConfirm)
+		values, err := v.Values(sessions.SpaceConfirm)
 		for _, value := range values {
 			var c struct{ At time.Time }
 			require.NoError(r.T, json.Unmarshal(value.Data, &c))

@@ -211,7 +211,7 @@ func runRetry(ctx context.Context, q *Request) error {
 		}
 		id = s.ID
 		// After a crash between this commit and the turn's claim, the mark tells what to run.
-		if again = q.marked(tx, spaceRetry); again != nil {
+		if again = q.marked(tx, sessions.SpaceRetry); again != nil {
 			return nil
 		}
 		rows, err := tx.Undo(s.ID, 1)
@@ -227,7 +227,7 @@ func runRetry(ctx context.Context, q *Request) error {
 		if again == nil {
 			return nil
 		}
-		return q.mark(tx, spaceRetry, *again)
+		return q.mark(tx, sessions.SpaceRetry, *again)
 	})
 	if err != nil {
 		return err
@@ -239,8 +239,6 @@ func runRetry(ctx context.Context, q *Request) error {
 	q.Control.Submit(ctx, q.Item, *again, true)
 	return nil
 }
-
-const spaceRetry = "retry"
 
 func runQueue(ctx context.Context, q *Request) error {
 	verb, rest, _ := strings.Cut(q.Args, " ")
@@ -344,8 +342,6 @@ func (q *Request) queueMove(ctx context.Context, arg string) error {
 	return q.reply(ctx, q.t("command.queue.moved", locales.Int("from", places[0]), locales.Int("to", places[1]))+"\n\n"+q.queueList())
 }
 
-const spaceEdit = "queue.edit"
-
 // queueEdit lets the command's own inbox row take the place of an older message, with the new text.
 func (q *Request) queueEdit(ctx context.Context, arg string) error {
 	number, text, _ := strings.Cut(arg, " ")
@@ -363,11 +359,11 @@ func (q *Request) queueEdit(ctx context.Context, arg string) error {
 		if err := q.fresh(tx); err != nil {
 			return err
 		}
-		again = q.marked(tx, spaceEdit) != nil
+		again = q.marked(tx, sessions.SpaceQueueEdit) != nil
 		if again || n < 1 || n > len(queued) {
 			return nil
 		}
-		if err := q.mark(tx, spaceEdit, text); err != nil {
+		if err := q.mark(tx, sessions.SpaceQueueEdit, text); err != nil {
 			return err
 		}
 		return tx.SetInbox(sessions.InboxDropped, 0, "replaced by /queue edit", queued[n-1].ID)
@@ -397,7 +393,7 @@ func (q *Request) fresh(tx sessions.Tx) error {
 
 // mark keeps what the command's row means from now on: after a crash before a turn has claimed it, marked tells so.
 // Marks of rows that have left the line are removed.
-func (q *Request) mark(tx sessions.Tx, space, text string) error {
+func (q *Request) mark(tx sessions.Tx, space sessions.Space, text string) error {
 	values, err := tx.Values(space)
 	if err != nil {
 		return err
@@ -419,7 +415,7 @@ func (q *Request) mark(tx sessions.Tx, space, text string) error {
 }
 
 // marked returns the text that mark has kept, nil for none.
-func (q *Request) marked(tx sessions.Tx, space string) *string {
+func (q *Request) marked(tx sessions.Tx, space sessions.Space) *string {
 	v, err := tx.Value(space, strconv.FormatInt(int64(q.Item.ID), 10))
 	if err != nil {
 		return nil

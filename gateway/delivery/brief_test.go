@@ -219,7 +219,7 @@ func TestResend_HandsOnWhatFollowsABrief(t *testing.T) {
 			if err := tx.PutOutbox(row); err != nil {
 				return err
 			}
-			return tx.SetValue(delivery.SpaceBrief, delivery.BriefName(row.ID), []byte(`"the brief"`), time.Now())
+			return tx.SetValue(sessions.SpaceBrief, delivery.BriefName(row.ID), []byte(`"the brief"`), time.Now())
 		}))
 		b.w.Take(row)
 		synctest.Wait()
@@ -233,10 +233,10 @@ func TestResend_HandsOnWhatFollowsABrief(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"fragile unknown  ", "maybe twice\nfragile sent 3 t3"}, b.calls)
 		require.NoError(t, b.store.View(t.Context(), func(v sessions.View) error {
-			kept, err := v.Value(delivery.SpaceBrief, delivery.BriefName(id))
+			kept, err := v.Value(sessions.SpaceBrief, delivery.BriefName(id))
 			require.NoError(t, err)
 			require.JSONEq(t, `"the brief"`, string(kept.Data))
-			_, err = v.Value(delivery.SpaceBrief, delivery.BriefName(row.ID))
+			_, err = v.Value(sessions.SpaceBrief, delivery.BriefName(row.ID))
 			require.ErrorIs(t, err, sessions.ErrNotFound)
 			return nil
 		}))

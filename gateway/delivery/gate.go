@@ -8,12 +8,6 @@ import (
 	"herald/sessions"
 )
 
-// The spaces of durable values that delivery keeps.
-const (
-	SpaceGate = "delivery.gate" // name: an address or account; data: the time until which nothing is sent
-	spaceDead = "delivery.dead" // name: a chat; data: why
-)
-
 // gateKey names what a refusal closes: the address, or the account when the platform said so.
 func gateKey(at platforms.Address, accountWide bool) string {
 	if accountWide {
@@ -47,7 +41,7 @@ func (w *Worker) closeGate(tx sessions.Tx, at platforms.Address, accountWide boo
 	if err != nil {
 		return err
 	}
-	return tx.SetValue(SpaceGate, gateKey(at, accountWide), data, w.opt.Now())
+	return tx.SetValue(sessions.SpaceGate, gateKey(at, accountWide), data, w.opt.Now())
 }
 
 // shutGate closes a gate in memory only: for refusals of calls that are not journalled.
@@ -108,7 +102,7 @@ func (w *Worker) markDead(tx sessions.Tx, at platforms.Address, reason string) e
 	if err != nil {
 		return err
 	}
-	return tx.SetValue(spaceDead, chatKey(at), data, w.opt.Now())
+	return tx.SetValue(sessions.SpaceDead, chatKey(at), data, w.opt.Now())
 }
 
 func (w *Worker) revive(tx sessions.Tx, at platforms.Address) error {
@@ -119,7 +113,7 @@ func (w *Worker) revive(tx sessions.Tx, at platforms.Address) error {
 	if !was {
 		return nil
 	}
-	return tx.SetValue(spaceDead, chatKey(at), nil, w.opt.Now())
+	return tx.SetValue(sessions.SpaceDead, chatKey(at), nil, w.opt.Now())
 }
 
 // Revive forgets that a chat is dead because it has just written to us. It runs inside the transaction

@@ -66,15 +66,15 @@ func inherit(tx sessions.Tx, from sessions.OutboxRow, to *sessions.OutboxRow) er
 	if from.Kind != sessions.OutBrief {
 		return nil
 	}
-	v, err := tx.Value(SpaceBrief, BriefName(from.ID))
+	v, err := tx.Value(sessions.SpaceBrief, BriefName(from.ID))
 	if errors.Is(err, sessions.ErrNotFound) {
 		return nil
 	}
 	if err == nil {
-		err = tx.SetValue(SpaceBrief, BriefName(to.ID), v.Data, v.At)
+		err = tx.SetValue(sessions.SpaceBrief, BriefName(to.ID), v.Data, v.At)
 	}
 	if err == nil {
-		err = tx.SetValue(SpaceBrief, BriefName(from.ID), nil, v.At)
+		err = tx.SetValue(sessions.SpaceBrief, BriefName(from.ID), nil, v.At)
 	}
 	if err != nil {
 		return fmt.Errorf("queue the message again: %w", err)

@@ -65,11 +65,7 @@ type Options struct {
 	Settled func(tx sessions.Tx, row sessions.OutboxRow, thread platforms.ThreadID) ([]*sessions.OutboxRow, error)
 }
 
-// SpaceBrief holds, by the id of a row of kind OutBrief, what Options.Settled needs to know of it. Resend hands it on to the
-// new row.
-const SpaceBrief = "brief"
-
-// BriefName is the name of a row's Value in SpaceBrief.
+// BriefName is the name of a row's Value in sessions.SpaceBrief.
 func BriefName(id sessions.OutboxID) string { return strconv.FormatInt(int64(id), 10) }
 
 // Worker runs the lanes. Make one with New, call Recover once, and hand it rows with Take.
@@ -129,10 +125,10 @@ func (w *Worker) Recover(ctx context.Context) error {
 		if rows, err = v.OutboxOpen(); err != nil {
 			return err
 		}
-		if gates, err = v.Values(SpaceGate); err != nil {
+		if gates, err = v.Values(sessions.SpaceGate); err != nil {
 			return err
 		}
-		if dead, err = v.Values(spaceDead); err != nil {
+		if dead, err = v.Values(sessions.SpaceDead); err != nil {
 			return err
 		}
 		for i := range rows {

@@ -30,8 +30,6 @@ const (
 	directoryChats = 1000            // sessions that are looked through
 )
 
-const spaceDirectory = "directory"
-
 // Accounts are those whose rooms are known.
 type Accounts interface {
 	// Names returns the accounts that run.
@@ -67,7 +65,7 @@ type Directory struct {
 func Open(ctx context.Context, o Options) (*Directory, error) {
 	d := &Directory{o: o, rooms: map[platforms.Account][]platforms.Room{}, at: map[platforms.Account]time.Time{}}
 	err := o.Store.View(ctx, func(v sessions.View) error {
-		values, err := v.Values(spaceDirectory)
+		values, err := v.Values(sessions.SpaceDirectory)
 		for _, val := range values {
 			var rooms []platforms.Room
 			name, id, _ := strings.Cut(val.Name, "/")
@@ -161,7 +159,7 @@ func (d *Directory) set(ctx context.Context, account platforms.Account, listed [
 	if string(before) == string(data) {
 		return nil
 	}
-	return d.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return tx.SetValue(spaceDirectory, account.String(), data, now) })
+	return d.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return tx.SetValue(sessions.SpaceDirectory, account.String(), data, now) })
 }
 
 // mergeRooms returns the listed rooms and people, then the chats of sessions that are none of them, without

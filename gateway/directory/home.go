@@ -11,9 +11,6 @@ import (
 	"herald/sessions"
 )
 
-// spaceHome keeps what /sethome has chosen; name: the platform.
-const spaceHome = "home"
-
 // keptHome is a home channel that was chosen in its chat.
 type keptHome struct {
 	Address platforms.Address `json:"address"`
@@ -25,7 +22,7 @@ type keptHome struct {
 func (d *Directory) home(ctx context.Context, name platforms.Name) (Home, bool, error) {
 	var kept keptHome
 	err := d.o.Store.View(ctx, func(v sessions.View) error {
-		val, err := v.Value(spaceHome, string(name))
+		val, err := v.Value(sessions.SpaceHome, string(name))
 		if err != nil {
 			return err
 		}
@@ -46,13 +43,13 @@ func (d *Directory) home(ctx context.Context, name platforms.Name) (Home, bool, 
 func (d *Directory) SetHome(tx sessions.Tx, e platforms.Event, off bool) error {
 	name := string(e.Address.Platform)
 	if off {
-		return tx.SetValue(spaceHome, name, nil, d.o.Now())
+		return tx.SetValue(sessions.SpaceHome, name, nil, d.o.Now())
 	}
 	data, err := json.Marshal(keptHome{Address: e.Address, Name: cmp.Or(e.ChatName, "Home")})
 	if err != nil {
 		return err
 	}
-	return tx.SetValue(spaceHome, name, data, d.o.Now())
+	return tx.SetValue(sessions.SpaceHome, name, data, d.o.Now())
 }
 
 // Homes returns the place of every running platform's home channel. One that is not clear is logged and left out.

@@ -80,13 +80,11 @@ type records struct {
 	waker atomic.Pointer[Waker]
 }
 
-const spaceProcess = "process"
-
 // Load implements process.Store. A record that can't be read is left out: it must not keep the daemon from starting.
 func (r *records) Load(ctx context.Context) ([]process.Record, error) {
 	var out []process.Record
 	err := r.o.Store.View(ctx, func(v sessions.View) error {
-		values, err := v.Values(spaceProcess)
+		values, err := v.Values(sessions.SpaceProcess)
 		if err != nil {
 			return err
 		}
@@ -109,7 +107,7 @@ func (r *records) Save(ctx context.Context, record process.Record, news ...proce
 	if err != nil {
 		return err
 	}
-	keep := func(tx sessions.Tx) error { return tx.SetValue(spaceProcess, record.ID, data, r.o.Now()) }
+	keep := func(tx sessions.Tx) error { return tx.SetValue(sessions.SpaceProcess, record.ID, data, r.o.Now()) }
 	if len(news) == 0 {
 		return r.o.Store.Update(ctx, sessions.EdgeState, keep)
 	}
@@ -127,7 +125,7 @@ func (r *records) Tell(ctx context.Context, n process.News) error { return r.wak
 
 // Delete implements process.Store.
 func (r *records) Delete(ctx context.Context, id string) error {
-	err := r.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return tx.SetValue(spaceProcess, id, nil, r.o.Now()) })
+	err := r.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return tx.SetValue(sessions.SpaceProcess, id, nil, r.o.Now()) })
 	if errors.Is(err, sessions.ErrNotFound) {
 		return nil
 	}

@@ -24,13 +24,11 @@ func NewTodos(store sessions.Store, log zerolog.Logger, now func() time.Time) To
 	return Todos{store: store, log: log, now: now}
 }
 
-const spaceTodo = "todo"
-
 // Load implements todo.Store.
 func (t Todos) Load(ctx context.Context, session string) (todo.List, error) {
 	var l todo.List
 	err := t.store.View(ctx, func(v sessions.View) error {
-		value, err := v.Value(spaceTodo, session)
+		value, err := v.Value(sessions.SpaceTodo, session)
 		if err != nil {
 			return err
 		}
@@ -49,7 +47,7 @@ func (t Todos) Save(ctx context.Context, session string, l todo.List) error {
 		return err
 	}
 	return t.store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
-		return tx.SetValue(spaceTodo, session, data, t.now())
+		return tx.SetValue(sessions.SpaceTodo, session, data, t.now())
 	})
 }
 

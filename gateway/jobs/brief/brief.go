@@ -83,7 +83,7 @@ type Ended struct {
 	Mute    bool
 }
 
-// Brief is what is known of a row of kind OutBrief beside the message itself: its Value in delivery.SpaceBrief. It is
+// Brief is what is known of a row of kind OutBrief beside the message itself: its Value in sessions.SpaceBrief. It is
 // read when the platform has answered for the row.
 type Brief struct {
 	Job  cron.JobID     `json:"job"`
@@ -236,5 +236,5 @@ func (w *Writer) put(tx sessions.Tx, row *sessions.OutboxRow, b Brief) error {
 	if err != nil {
 		return err
 	}
-	return tx.SetValue(delivery.SpaceBrief, delivery.BriefName(row.ID), data, w.o.Now())
+	return tx.SetValue(sessions.SpaceBrief, delivery.BriefName(row.ID), data, w.o.Now())
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/cron"
-	"herald/gateway/delivery"
 	"herald/platforms"
 	"herald/platforms/all"
 	"herald/sessions"
@@ -339,7 +338,7 @@ func TestTopic_IsKept(t *testing.T) {
 	m.update(func(tx sessions.Tx) error { return tx.DeleteJob("aaaaaaaaaaaa") })
 	send("bbbbbbbbbbbb", "11")
 	require.NoError(t, m.store.View(t.Context(), func(v sessions.View) error {
-		list, err := v.Values(spaceTopic)
+		list, err := v.Values(sessions.SpaceJobTopic)
 		require.NoError(t, err)
 		require.Len(t, list, 1)
 		return nil
@@ -370,5 +369,5 @@ func TestBrief_ReadsWithoutAPlace(t *testing.T) {
 	data, err := json.Marshal(b)
 	require.NoError(t, err)
 	require.False(t, slices.Contains(strings.Split(string(data), `"`), "place"))
-	require.Equal(t, "brief", delivery.SpaceBrief)
+	require.Equal(t, "brief", sessions.SpaceBrief)
 }

@@ -43,9 +43,6 @@ func (w *Writer) place(ctx context.Context, at platforms.Address, origin *sessio
 	return p
 }
 
-// spaceTopic holds the id of the topic that a job has in a chat, named by topicName.
-const spaceTopic = "job_topic"
-
 func topicName(id cron.JobID, at platforms.Address) string {
 	return string(id) + "/" + string(at.Account) + "/" + string(at.Chat)
 }
@@ -56,7 +53,7 @@ func (w *Writer) topic(ctx context.Context, id cron.JobID, at platforms.Address)
 		return ""
 	}
 	err := w.o.Store.View(ctx, func(v sessions.View) error {
-		value, err := v.Value(spaceTopic, topicName(id, at))
+		value, err := v.Value(sessions.SpaceJobTopic, topicName(id, at))
 		if err == nil {
 			thread = platforms.ThreadID(strings.Trim(string(value.Data), `"`))
 		}
@@ -74,7 +71,7 @@ func (w *Writer) keepTopic(tx sessions.Tx, row sessions.OutboxRow, b Brief, thre
 	if !w.rules(at.Platform).Topics || row.Message.Thread == "" || thread == "" {
 		return nil
 	}
-	all, err := tx.Values(spaceTopic)
+	all, err := tx.Values(sessions.SpaceJobTopic)
 	if err != nil {
 		return err
 	}
@@ -85,10 +82,10 @@ func (w *Writer) keepTopic(tx sessions.Tx, row sessions.OutboxRow, b Brief, thre
 		}
 		id, _, _ := strings.Cut(v.Name, "/")
 		if _, err := tx.Job(cron.JobID(id)); errors.Is(err, sessions.ErrNotFound) {
-			if err := tx.SetValue(spaceTopic, v.Name, nil, w.o.Now()); err != nil {
+			if err := tx.SetValue(sessions.SpaceJobTopic, v.Name, nil, w.o.Now()); err != nil {
 				return err
 			}
 		}
 	}
-	return tx.SetValue(spaceTopic, name, []byte(data), w.o.Now())
+	return tx.SetValue(sessions.SpaceJobTopic, name, []byte(data), w.o.Now())
 }

@@ -15,7 +15,7 @@ import (
 // notes with the run what became of it and queues the further messages; a first message that has arrived becomes part of
 // conversations. thread is the one that was opened for it. The rows it returns are queued by the caller.
 func (w *Writer) Settled(tx sessions.Tx, row sessions.OutboxRow, thread platforms.ThreadID) ([]*sessions.OutboxRow, error) {
-	value, err := tx.Value(delivery.SpaceBrief, delivery.BriefName(row.ID))
+	value, err := tx.Value(sessions.SpaceBrief, delivery.BriefName(row.ID))
 	if errors.Is(err, sessions.ErrNotFound) {
 		return nil, nil // settled before
 	}
@@ -47,9 +47,9 @@ func (w *Writer) Settled(tx sessions.Tx, row sessions.OutboxRow, thread platform
 		if err != nil {
 			return nil, err
 		}
-		return rows, tx.SetValue(delivery.SpaceBrief, delivery.BriefName(row.ID), data, w.o.Now())
+		return rows, tx.SetValue(sessions.SpaceBrief, delivery.BriefName(row.ID), data, w.o.Now())
 	}
-	return rows, tx.SetValue(delivery.SpaceBrief, delivery.BriefName(row.ID), nil, w.o.Now())
+	return rows, tx.SetValue(sessions.SpaceBrief, delivery.BriefName(row.ID), nil, w.o.Now())
 }
 
 // continues makes the brief part of conversations. If it can't be, that is logged and has no other effect: the brief has

@@ -14,9 +14,6 @@ import (
 	"herald/sessions"
 )
 
-// spaceIncident keeps what people have acknowledged; name: the job and the incident.
-const spaceIncident = "cron.incident"
-
 // mostFailures bounds how many failed runs are looked at for incidents.
 const mostFailures = 5000
 
@@ -141,7 +138,7 @@ func sinceOf(s sessions.View, id cron.JobID) (since, error) {
 }
 
 func ackedAt(v sessions.View, job cron.JobID, id string) (time.Time, error) {
-	val, err := v.Value(spaceIncident, ackName(job, id))
+	val, err := v.Value(sessions.SpaceIncident, ackName(job, id))
 	if errors.Is(err, sessions.ErrNotFound) {
 		return time.Time{}, nil
 	}
@@ -179,7 +176,7 @@ func (v Reader) Ack(ctx context.Context, id string, back bool) (found Incident, 
 				return err
 			}
 		}
-		return tx.SetValue(spaceIncident, ackName(found.Job, found.ID), data, v.Now())
+		return tx.SetValue(sessions.SpaceIncident, ackName(found.Job, found.ID), data, v.Now())
 	})
 	return found, err
 }

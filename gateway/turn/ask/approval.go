@@ -18,10 +18,6 @@ import (
 	"herald/tools"
 )
 
-// SpaceApproval holds the approvals that were asked for, by id. They stay a while after they were decided, so that a
-// late press can be told what became of them.
-const SpaceApproval = "approval"
-
 const approvalPrefix = "ap:"
 
 // Choice is what became of an approval.
@@ -96,7 +92,7 @@ func (a *Asker) FindApproval(ctx context.Context, call tools.Call, command strin
 }
 
 func readApproval(v sessions.View, id string) (Approval, error) {
-	value, err := v.Value(SpaceApproval, id)
+	value, err := v.Value(sessions.SpaceApproval, id)
 	if err != nil {
 		return Approval{}, err
 	}
@@ -111,7 +107,7 @@ func writeApproval(tx sessions.Tx, a Approval, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	return tx.SetValue(SpaceApproval, a.ID, data, now)
+	return tx.SetValue(sessions.SpaceApproval, a.ID, data, now)
 }
 
 // Approve asks the people of a turn whether a call may run and waits for the decision, which Choice holds then. The
@@ -266,7 +262,7 @@ func ParseApproval(data string) (id string, choice Choice, ok bool) {
 // PendingApprovals returns what waits for a person, the oldest first. What a turn has left that has ended is not
 // among it.
 func PendingApprovals(v sessions.View) ([]Approval, error) {
-	values, err := v.Values(SpaceApproval)
+	values, err := v.Values(sessions.SpaceApproval)
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +288,7 @@ func PendingApprovals(v sessions.View) ([]Approval, error) {
 
 // LastApproval returns the newest approval of a conversation that was decided, for an answer to who comes late.
 func LastApproval(v sessions.View, key sessions.Key) (a Approval, ok bool, err error) {
-	values, err := v.Values(SpaceApproval)
+	values, err := v.Values(sessions.SpaceApproval)
 	for _, value := range values {
 		var other Approval
 		if json.Unmarshal(value.Data, &other) == nil && other.Key == key && other.Choice != "" && (!ok || other.Asked.After(a.Asked)) {
@@ -407,7 +403,7 @@ func (p *Pending) VoidApprovals(tx sessions.Tx) ([]*sessions.OutboxRow, error) {
 	if !asked && !p.turn.Resumed() {
 		return nil, nil
 	}
-	values, err := tx.Values(SpaceApproval)
+	values, err := tx.Values(sessions.SpaceApproval)
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func within(t *testing.T, fn func(t *testing.T, r *room)) {
 // open returns the ids of the questions in the store.
 func (r *room) open() (ids []string) {
 	r.View(func(v sessions.View) error {
-		values, err := v.Values(ask.SpaceQuestion)
+		values, err := v.Values(sessions.SpaceQuestion)
 		for _, value := range values {
 			ids = append(ids, value.Name)
 		}
@@ -178,14 +178,14 @@ func TestAsk_AnswerThatNobodyHeardCounts(t *testing.T) {
 		r.Say("a", "ask")
 		id := r.open()[0]
 		r.Update(func(tx sessions.Tx) error {
-			value, err := tx.Value(ask.SpaceQuestion, id)
+			value, err := tx.Value(sessions.SpaceQuestion, id)
 			require.NoError(t, err)
 			var q map[string]any
 			require.NoError(t, json.Unmarshal(value.Data, &q))
 			q["answer"], q["answered"] = "blue", true
 			data, err := json.Marshal(q)
 			require.NoError(t, err)
-			return tx.SetValue(ask.SpaceQuestion, id, data, time.Now())
+			return tx.SetValue(sessions.SpaceQuestion, id, data, time.Now())
 		})
 		r.Restart()
 		require.Equal(t, []string{"blue"}, r.results())
@@ -231,7 +231,7 @@ func TestApprove_Prompt(t *testing.T) {
 		require.Equal(t, platforms.UserID("user-a"), waits[0].Requester)
 		require.Equal(t, rt.KeyOf("a"), waits[0].Key)
 		r.View(func(v sessions.View) error {
-			value, err := v.Value(ask.SpaceApproval, waits[0].ID)
+			value, err := v.Value(sessions.SpaceApproval, waits[0].ID)
 			require.NotContains(t, string(value.Data), "secret-name", "of the command only a hash is kept")
 			return err
 		})

@@ -18,9 +18,6 @@ import (
 	"herald/tools"
 )
 
-// SpaceQuestion holds the questions that wait for a person, by a short random id.
-const SpaceQuestion = "prompt"
-
 const questionPrefix = "ask:"
 
 // labelLength bounds the label of a button, in bytes.
@@ -95,7 +92,7 @@ func (p *Pending) openQuestion(call tools.Call, text string, choices []string) (
 	q.ID = hex.EncodeToString(id[:])
 	var put []*sessions.OutboxRow
 	err := p.turn.Update(sessions.EdgeQueue, func(tx sessions.Tx) error {
-		values, err := tx.Values(SpaceQuestion)
+		values, err := tx.Values(sessions.SpaceQuestion)
 		if err != nil {
 			return err
 		}
@@ -111,7 +108,7 @@ func (p *Pending) openQuestion(call tools.Call, text string, choices []string) (
 		if err != nil {
 			return err
 		}
-		if err := tx.SetValue(SpaceQuestion, q.ID, data, p.a.o.Now()); err != nil {
+		if err := tx.SetValue(sessions.SpaceQuestion, q.ID, data, p.a.o.Now()); err != nil {
 			return err
 		}
 		put = p.questionRows(row, q)
@@ -162,7 +159,7 @@ func ParseQuestion(data string) (id string, choice int, ok bool) {
 func (a *Asker) AnswerClick(ctx context.Context, item sessions.InboxItem, id string, choice int, user platforms.UserID) error {
 	var q question
 	err := a.o.Store.View(ctx, func(v sessions.View) error {
-		value, err := v.Value(SpaceQuestion, id)
+		value, err := v.Value(sessions.SpaceQuestion, id)
 		if err != nil {
 			return err
 		}
@@ -224,7 +221,7 @@ func (p *Pending) answer(q *question, item sessions.InboxItem, text string) erro
 	}
 	var edit *sessions.OutboxRow
 	err = p.turn.Update(sessions.EdgeCommand, func(tx sessions.Tx) error {
-		value, err := tx.Value(SpaceQuestion, q.ID)
+		value, err := tx.Value(sessions.SpaceQuestion, q.ID)
 		if err != nil {
 			return err
 		}
@@ -235,7 +232,7 @@ func (p *Pending) answer(q *question, item sessions.InboxItem, text string) erro
 		if now.Answered {
 			return ErrStale
 		}
-		if err := tx.SetValue(SpaceQuestion, q.ID, data, p.a.o.Now()); err != nil {
+		if err := tx.SetValue(sessions.SpaceQuestion, q.ID, data, p.a.o.Now()); err != nil {
 			return err
 		}
 		if err := tx.SetInbox(sessions.InboxDone, q.Turn, "answered a question", item.ID); err != nil {
@@ -299,7 +296,7 @@ func (p *Pending) DropQuestions(tx sessions.Tx) error {
 	if !asked && !p.turn.Resumed() {
 		return nil
 	}
-	values, err := tx.Values(SpaceQuestion)
+	values, err := tx.Values(sessions.SpaceQuestion)
 	if err != nil {
 		return err
 	}
@@ -309,7 +306,7 @@ func (p *Pending) DropQuestions(tx sessions.Tx) error {
 		if json.Unmarshal(v.Data, &q) == nil && q.Turn != turn {
 			continue
 		}
-		if err := tx.SetValue(SpaceQuestion, v.Name, nil, p.a.o.Now()); err != nil {
+		if err := tx.SetValue(sessions.SpaceQuestion, v.Name, nil, p.a.o.Now()); err != nil {
 			return err
 		}
 	}
