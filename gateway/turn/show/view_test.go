@@ -315,13 +315,20 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// signs returns the signs of life that were shown.
+func (s *screen) signs() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.typed)
+}
+
 func TestTyping_SaysWhatIsDone(t *testing.T) {
 	for _, c := range []struct{ live, want string }{{"full", "runs ls ***"}, {"verb", "runs a command"}, {"off", "busy"}} {
 		t.Run(c.live, func(t *testing.T) {
 			watch(t, Display{Typing: true, Live: c.live, LiveText: "busy"}, func(t *testing.T, s *screen, _ *Stage, v *View) {
 				v.StartTyping(t.Context())
 				pass(typingDelay / 2)
-				require.Empty(t, s.typed, "a quick answer needs no sign")
+				require.Empty(t, s.signs(), "a quick answer needs no sign")
 				pass(time.Second)
 				v.Observe(event(tools.PhaseStarted, "terminal", "ls hunter2", nil))
 				pass(time.Second)
@@ -329,11 +336,10 @@ func TestTyping_SaysWhatIsDone(t *testing.T) {
 				pass(time.Second)
 				v.StopTyping()
 				synctest.Wait()
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				require.Equal(t, "busy", s.typed[0])
-				require.Contains(t, s.typed, c.want)
-				require.Equal(t, []string{"busy", "end"}, s.typed[len(s.typed)-2:])
+				signs := s.signs()
+				require.Equal(t, "busy", signs[0])
+				require.Contains(t, signs, c.want)
+				require.Equal(t, []string{"busy", "end"}, signs[len(signs)-2:])
 			})
 		})
 	}
@@ -345,7 +351,7 @@ func TestTyping_StoppedBeforeItBegan(t *testing.T) {
 		v.StopTyping()
 		v.StopTyping()
 		pass(time.Second)
-		require.Empty(t, s.typed)
+		require.Empty(t, s.signs())
 	})
 }
 

@@ -39,6 +39,7 @@ func closeTestEngine() {
 // testEngine lets the test run beside the others of the engine.
 func testEngine(t *testing.T) *engine {
 	t.Helper()
+	needtest.Heavy(t, "a container engine")
 	t.Parallel()
 	e, err := theTestEngine()
 	if err != nil {

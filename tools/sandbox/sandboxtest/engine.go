@@ -21,6 +21,7 @@ const Image = "herald-test/debian"
 // directory when the test has ended.
 func Need(t testing.TB, sandboxDir string) {
 	t.Helper()
+	needtest.Heavy(t, "a container engine")
 	if out, err := exec.Command("docker", "image", "inspect", "--format", "{{.Id}}", Image).CombinedOutput(); err != nil {
 		needtest.Lacking(t, "no container engine with the image %s (run .ci/engine): %s", Image, out)
 	}

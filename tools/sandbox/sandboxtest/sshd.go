@@ -28,6 +28,7 @@ const sshdProgram = "/usr/sbin/sshd"
 // NewSSHD starts a server with a host key of its own. It ends with the test.
 func NewSSHD(t testing.TB) *SSHD {
 	t.Helper()
+	needtest.Heavy(t, "an SSH server")
 	if _, err := os.Stat(sshdProgram); err != nil {
 		needtest.Lacking(t, "no sshd is installed")
 	}
