@@ -49,7 +49,7 @@ func TestReload_BusyMode(t *testing.T) {
 	require.Len(t, h.Model.Requests(), 1, "with the mode interrupt the model would have been asked again")
 }
 
-// A key of an adapter starts that platform anew; a bad file changes nothing; a key that needs a restart waits for it.
+// A key of an adapter starts that platform again; a bad file changes nothing; a key that needs a restart waits for it.
 func TestReload_AdapterBadFileAndRestart(t *testing.T) {
 	h := gatewaytest.Start(t, gatewaytest.Echo(), func(h *gatewaytest.House) { h.Set["platforms.telegram.group_allow_from"] = "*" })
 	h.Telegram.AddChat(telegramtest.Chat{ID: -50, Type: "group", Title: "room"})

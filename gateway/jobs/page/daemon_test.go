@@ -1,4 +1,4 @@
-package gateway_test
+package page_test
 
 import (
 	"context"

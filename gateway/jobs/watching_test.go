@@ -1,4 +1,4 @@
-package gateway_test
+package jobs_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package gateway_test
+package desk_test
 
 import (
 	"context"
@@ -83,9 +83,10 @@ func TestCronFront_WhoSeesWhat(t *testing.T) {
 	for _, name := range []string{"water the roses", "feed the cat", "ours"} {
 		require.Contains(t, list, name, "an admin by name sees all")
 	}
+	const team = -1007
 	h.Telegram.Write(telegramtest.Post{Chat: team, From: telegramtest.User{ID: 9, FirstName: "P9"}, Text: "/cron"})
 	h.Until("the room is answered", func() bool { return len(h.Texts(team)) > 0 })
-	require.NotContains(t, strings.Join(h.Texts(team), "\n"), "roses", "what people have asked for alone is told to no room")
+	require.NotContains(t, strings.Join(h.Texts(team), "\n"), "roses", "what people have asked for alone is shown in no room")
 	require.Contains(t, replied(h, 9, "/cron pause water the roses"), "is paused")
 }
 

@@ -1,4 +1,4 @@
-package gateway_test
+package workspace_test
 
 import (
 	"encoding/json"

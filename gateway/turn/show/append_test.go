@@ -1,4 +1,4 @@
-package gateway_test
+package show_test
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package gateway_test
+package jobs_test
 
 import (
 	"context"
@@ -57,8 +57,8 @@ func delivered(h *gatewaytest.House, id cron.JobID) brief.Delivery {
 	return result.Deliveries[0]
 }
 
-// told waits until the model is asked about a word that a person has said, and returns how often it is told of the brief
-// there. It must be told as by a person.
+// told waits until the model is asked about a word that a person has said, and returns how often the brief is in what
+// the model gets. It must be in what a person says.
 func told(h *gatewaytest.House, word string) (n int) {
 	h.T.Helper()
 	var asked modeltest.Request
@@ -144,7 +144,7 @@ func (s *slackHouse) brief(chat string) string {
 	return ts
 }
 
-// ask makes somebody write into a place, and returns how often the model is told of the brief.
+// ask makes somebody write into a place, and returns how often the brief is in what the model gets.
 func (s *slackHouse) ask(who int, chat, thread string) int {
 	s.T.Helper()
 	s.said++
@@ -153,8 +153,8 @@ func (s *slackHouse) ask(who int, chat, thread string) int {
 	return told(s.House, word)
 }
 
-// A15 rows 10 to 14: which chat's conversations get the brief, end to end on Slack. A reply goes on with it in its thread and
-// flat, is told of it once, and nobody else's conversation is.
+// Which chat's conversations get the brief, end to end on Slack. A reply goes on with it in its thread and
+// flat, gets it once, and nobody else's conversation does.
 func TestCronThreads_WhoseConversationsGetABrief(t *testing.T) {
 	for _, c := range []struct {
 		name, deliver string

@@ -1,4 +1,4 @@
-package gateway_test
+package jobs_test
 
 import (
 	"context"
@@ -26,8 +26,8 @@ func provide(h *gatewaytest.House, name, text string) {
 	require.NoError(h.T, os.WriteFile(filepath.Join(h.Home, "cron.d", name), []byte(text), 0o600))
 }
 
-// Issue item 6: a file in the home provides jobs, is followed while the daemon runs, and tells where it is wrong where
-// people look. Issue item 7: what there is and what became of it is seen without the log.
+// A file in the home provides jobs, is followed while the daemon runs, and tells where it is wrong where
+// people look. What there is and what became of it is seen without the log.
 func TestCron_AFileOfTheHomeProvidesJobs(t *testing.T) {
 	h := gatewaytest.Build(t, modeltest.Answering(func(modeltest.Request) modeltest.Reply { return modeltest.Text("All is well.") }))
 	h.Env = append(h.Env, "TELEGRAM_HOME_CHANNEL=7")
@@ -154,7 +154,7 @@ func TestCron_AStuckSchedulerIsTold(t *testing.T) {
 	require.Equal(t, view.IssueScheduler, issues[0].Kind)
 }
 
-// Issue item 7: what was missed while nobody was there is seen without the log: counted, in the history, and first on the page.
+// What was missed while nobody was there is seen without the log: counted, in the history, and first on the page.
 func TestCron_WhatWasMissedIsSeen(t *testing.T) {
 	h := gatewaytest.Build(t, modeltest.Answering(func(modeltest.Request) modeltest.Reply { return modeltest.Text("Here I am.") }))
 	h.Run()

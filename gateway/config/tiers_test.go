@@ -1,4 +1,4 @@
-package gateway_test
+package config_test
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/gateway/config"
-	"herald/gateway/gatewaytest"
 	"herald/platforms"
 	"herald/platforms/all"
 	"herald/platforms/discord"
@@ -16,8 +15,7 @@ import (
 	"herald/platforms/telegram"
 )
 
-// What each platform shows when nothing is set: the table of spec gateway 1.11, with the adapters' own traits. Teams
-// stands in no row there and is as quiet as Slack.
+// What each platform shows when nothing is set: by the adapters' own traits. Teams is as quiet as Slack.
 func TestDisplay_QuietTiersByPlatform(t *testing.T) {
 	adapters := map[string]platforms.Adapter{}
 	add := func(name string, a platforms.Adapter, err error) {
@@ -25,7 +23,7 @@ func TestDisplay_QuietTiersByPlatform(t *testing.T) {
 		require.NoError(t, err, name)
 		adapters[name] = a
 	}
-	tg, err := telegram.New(telegram.Options{Token: gatewaytest.BotToken})
+	tg, err := telegram.New(telegram.Options{Token: "4242:a-token-of-these-tests-0000000000"})
 	add("telegram", tg, err)
 	d, err := discord.New(discord.Options{Token: "MTIzNDU2Nzg5MDEyMzQ1Njc4.Gabcde.abcdefghijklmnopqrstuvwxyz0123456789AB"})
 	add("discord", d, err)
@@ -72,9 +70,9 @@ func TestDisplay_QuietTiersByPlatform(t *testing.T) {
 	for _, b := range config.Default(all.Kinds()...).Platforms.Blocks() {
 		names[string(b.Name())] = true
 	}
-	delete(names, "web") // made by the daemon alone; its tier stands in TestDisplayFor
+	delete(names, "web") // made by the daemon alone; its tier is in TestDisplayFor
 	for name := range adapters {
 		delete(names, name)
 	}
-	require.Empty(t, names, "every platform stands in the table")
+	require.Empty(t, names, "every platform is in the table")
 }

@@ -1,4 +1,4 @@
-package gateway_test
+package jobs_test
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ type asks struct {
 	said int
 }
 
-// ask lets say write a new word, and returns how often the model is told of the brief then.
+// ask lets say write a new word, and returns how often the brief is in what the model gets then.
 func (a *asks) ask(say func(word string)) int {
 	a.T.Helper()
 	a.said++
@@ -100,8 +100,8 @@ func TestCronPlaces_Discord(t *testing.T) {
 	})
 }
 
-// In a Telegram forum each job has a topic, which is kept: what it brings later stands there too. One that is gone is made
-// anew. In a plain group the brief belongs to who made the job.
+// In a Telegram forum each job has a topic, which is kept: what it brings later is there too. One that is gone is made
+// again. In a plain group the brief belongs to who made the job.
 func TestCronPlaces_Telegram(t *testing.T) {
 	t.Run("a forum", func(t *testing.T) {
 		a := &asks{House: gatewaytest.Build(t, briefing())}
@@ -209,7 +209,7 @@ func TestCronPlaces_Signal(t *testing.T) {
 	require.Equal(t, 1, a.ask(func(w string) { fake.Write(signaltest.Post{From: pat, Text: w}) }))
 }
 
-// In the browser the brief stands in its chat, and in no other.
+// In the browser the brief is in its chat, and in no other.
 func TestCronPlaces_Web(t *testing.T) {
 	a := &asks{House: gatewaytest.Start(t, briefing(), func(h *gatewaytest.House) { h.Set["platforms.web.home_channel.chat"] = "kitchen-1" })}
 	say := func(chat string) func(string) {

@@ -1,4 +1,4 @@
-package gateway_test
+package directory_test
 
 import (
 	"encoding/json"
