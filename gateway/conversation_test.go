@@ -7,14 +7,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/gateway/gatewaytest"
 	"herald/gateway/model"
 	"herald/gateway/model/modeltest"
-	"herald/platforms/platformtest/telegramtest"
 	"herald/sessions"
 )
 
@@ -209,116 +207,6 @@ func TestRestart_WaitingMessagesAreAnsweredOnce(t *testing.T) {
 	report, err := h.Store().Check(context.Background())
 	require.NoError(t, err)
 	require.True(t, report.OK(), report.String())
-}
-
-// P4: a send that was accepted and whose answer got lost is not repeated; the person is told once and may ask for it.
-func TestDelivery_UnknownOutcomeIsSurfacedOnceAndShownAgainOnRequest(t *testing.T) {
-	h := gatewaytest.Start(t, gatewaytest.Echo())
-	h.Telegram.Say(7, "warm up")
-	h.Await(7, "re: warm up")
-	h.Telegram.Break(telegramtest.Fault{Method: "sendMessage", Trouble: telegramtest.ResetAfter})
-	h.Telegram.Say(7, "fragile")
-	notice := h.Await(7, "I can't tell whether my last message arrived")
-	require.Equal(t, 1, h.Count(7, "re: fragile"))
-	require.Len(t, notice.Buttons, 1)
-	person := telegramtest.User{ID: 7}
-	h.Telegram.Press(7, notice.ID, notice.Buttons[0][0].Data, person)
-	h.Await(7, "This may be a duplicate")
-	require.Equal(t, 2, h.Count(7, "re: fragile"), "it is repeated only because the person asked")
-	h.Telegram.Press(7, notice.ID, notice.Buttons[0][0].Data, person)
-	h.Await(7, "nothing to show again")
-	require.Equal(t, 2, h.Count(7, "re: fragile"))
-}
-
-// P8: nothing is sent inside a retry-after window, and the answer is not lost.
-func TestDelivery_WaitsForRetryAfter(t *testing.T) {
-	h := gatewaytest.Start(t, gatewaytest.Echo())
-	h.Telegram.Say(7, "warm up")
-	h.Await(7, "re: warm up")
-	h.Telegram.Break(telegramtest.Fault{Method: "sendMessage", Trouble: telegramtest.AnswerStatus, Status: 429, RetryAfter: time.Second})
-	h.Telegram.Say(7, "patience")
-	h.Await(7, "re: patience")
-	require.Empty(t, h.Telegram.Violations())
-	require.Equal(t, 1, h.Count(7, "re: patience"))
-}
-
-func TestStreaming_TheFinalTextCompletesThePreview(t *testing.T) {
-	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
-		return modeltest.Reply{Text: strings.Repeat("word ", 60) + "end.", Pace: 10 * time.Millisecond}
-	})
-	h := gatewaytest.Start(t, script, func(h *gatewaytest.House) { h.Set["streaming.edit_interval"] = "50ms" })
-	h.Telegram.Say(7, "tell me")
-	h.Await(7, "end.")
-	h.Until("the cursor is gone", func() bool { return h.Count(7, "▉") == 0 })
-	require.Len(t, h.Texts(7), 1, "one message that grew, never a second one")
-	edits := 0
-	for _, a := range h.Telegram.Acts(7) {
-		if a.Verb == "edit" {
-			edits++
-		}
-	}
-	require.Greater(t, edits, 1)
-}
-
-func TestAccess_StrangersGetACodeAndNoTurn(t *testing.T) {
-	h := gatewaytest.Start(t, gatewaytest.Echo(), func(h *gatewaytest.House) {
-		h.Env = append(h.Env, "HERALD_TELEGRAM_ALLOW_FROM=99")
-		h.Set["platforms.telegram.unauthorized_dm_behavior"] = "pair"
-	})
-	h.Telegram.Say(7, "let me in")
-	h.Await(7, "pairing code")
-	require.Empty(t, h.Model.Requests(), "P13: deny by default")
-	h.Telegram.Say(99, "hello")
-	h.Await(99, "re: hello")
-}
-
-func TestClarify_AsksWithButtonsAndTakesTheAnswer(t *testing.T) {
-	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
-		if text, ok := r.ToolResult(); ok {
-			return modeltest.Text("you said " + text)
-		}
-		return modeltest.Calls("c1", "clarify", `{"question":"Which colour?","choices":["red","blue"]}`)
-	})
-	h := gatewaytest.Start(t, script)
-	h.Telegram.Say(7, "ask me")
-	q := h.Await(7, "Which colour?")
-	require.Len(t, q.Buttons, 2)
-	_, ok := h.Telegram.Press(7, q.ID, q.Buttons[1][0].Data, telegramtest.User{ID: 7})
-	require.True(t, ok)
-	m := h.Await(7, "you said")
-	require.Contains(t, m.Text, "blue")
-	h.Await(7, "Answer: blue")
-	h.Telegram.Say(7, "and again")
-	h.Until("the second question stands", func() bool {
-		for _, m := range h.Telegram.Visible(7) {
-			if m.Bot && len(m.Buttons) > 0 && m.ID > q.ID {
-				return true
-			}
-		}
-		return false
-	})
-	h.Telegram.Say(7, "green, please")
-	h.Until("the written answer counts", func() bool { return h.Count(7, "green, please") > 0 })
-}
-
-// The question survives a restart: it is put once and its answer goes on with the turn.
-func TestClarify_SurvivesARestart(t *testing.T) {
-	script := modeltest.Answering(func(r modeltest.Request) modeltest.Reply {
-		if text, ok := r.ToolResult(); ok {
-			return modeltest.Text("you said " + text)
-		}
-		return modeltest.Calls("c1", "clarify", `{"question":"Which colour?","choices":["red","blue"]}`)
-	})
-	h := gatewaytest.Start(t, script, func(h *gatewaytest.House) { h.Set["agent.restart_drain_timeout"] = "50ms" })
-	h.Telegram.Say(7, "ask me")
-	q := h.Await(7, "Which colour?")
-	h.Halt()
-	h.Run()
-	h.UntilStatus(7, "Waiting for your answer")
-	require.Equal(t, 1, h.Count(7, "Which colour?"))
-	h.Telegram.Press(7, q.ID, q.Buttons[0][0].Data, telegramtest.User{ID: 7})
-	h.Await(7, "red")
-	h.Await(7, "you said")
 }
 
 func TestModel_FailuresAreSaidInWords(t *testing.T) {

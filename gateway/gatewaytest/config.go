@@ -26,3 +26,8 @@ func (h *House) Without(name string) {
 	}
 	h.Env = kept
 }
+
+// With returns what makes Start configure the house before it runs it.
+func With(text string) func(*House) {
+	return func(h *House) { h.Configure(text) }
+}
