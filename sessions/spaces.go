@@ -4,7 +4,7 @@ package sessions
 // one owner, which alone knows the shape of its values. Spaces lists all of them.
 type Space string
 
-// The spaces. What each holds stands in Spaces.
+// The spaces. Spaces says what each holds.
 const (
 	SpaceApproval        Space = "approval"
 	SpaceGrant           Space = "approval.grant"

@@ -176,7 +176,7 @@ func TestCompile_RefusesReferencesThatNeverEnd(t *testing.T) {
 	require.Equal(t, "arguments.kids[0].kids[0].n", bad.Path)
 }
 
-// A schema that can't be used never stands in the way of a call.
+// A schema that can't be used is never in the way of a call.
 func TestValidateArguments_FailsOpen(t *testing.T) {
 	for _, schema := range []string{
 		`{"type":"object","properties":{"a":{"$ref":"https://example.com/x.json"}}}`,

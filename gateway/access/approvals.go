@@ -20,7 +20,7 @@ const (
 
 // MayDecide reports whether the sender of an event may decide what waits for requester's sake, by d, the gate's
 // decision about the event. An unknown scope lets nobody decide, and so does a requester that nobody knows, except for
-// named admins. A bot decides only when its id stands in a list of admins.
+// named admins. A bot decides only when its id is in a list of admins.
 func (d Decision) MayDecide(scope string, requester platforms.UserID, sender platforms.User) bool {
 	switch {
 	case !d.Allowed:

@@ -7,7 +7,7 @@ import (
 	"herald/sessions"
 )
 
-// LoopLimits are the numbers of the bot-loop guard (spec gateway 2.0).
+// LoopLimits are the numbers of the bot-loop guard.
 type LoopLimits struct {
 	// Off lets all bots through.
 	Off bool

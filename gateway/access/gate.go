@@ -18,7 +18,7 @@ const (
 	TierAdmin Tier = "admin" // every command
 )
 
-// The rules, in the order in which they are asked (spec gateway 3.1). A gap is a rule for which no platform has
+// The rules, in the order in which they are asked. A gap is a rule for which no platform has
 // a use.
 const (
 	RuleTrusted   = 1  // the platform authenticates people itself
@@ -42,7 +42,7 @@ type Decision struct {
 	// Rule is the number of the rule that decided.
 	Rule int
 	Tier Tier
-	// Named is true for an admin whose id stands in a list of admins, and for who comes through the profile's own
+	// Named is true for an admin whose id is in a list of admins, and for who comes through the profile's own
 	// door. Where no list is set everybody is an admin, and nobody is named: what shows other people's
 	// conversations asks for this.
 	Named bool

@@ -43,7 +43,7 @@ func (a approved) Any(p platforms.Name) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return strings.HasPrefix(s, string(p)+"/") })
 }
 
-// Each rule of spec gateway 3.1, and what nearly matches it (P13).
+// Each rule of who may talk, and what nearly matches it (P13).
 func TestGate_Rules_P13(t *testing.T) {
 	bot := platforms.User{ID: "7", IsBot: true, Username: "otherbot"}
 	list := func(ids ...string) []string { return ids }

@@ -17,7 +17,7 @@ import (
 	"herald/sessions"
 )
 
-// The numbers of pairing (spec gateway 3.2).
+// The numbers of pairing.
 const (
 	CodeLength     = 8
 	CodeAlphabet   = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789" // 32 signs, none that is mistaken for another

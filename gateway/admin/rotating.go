@@ -11,7 +11,7 @@ import (
 // kept is how many old log files stay.
 const kept = 3
 
-// Rotating is a log file that starts anew when it has grown to max bytes; three old ones are kept as .1 to .3. Safe for
+// Rotating is a log file that is rotated when it has grown to max bytes; three old ones are kept as .1 to .3. Safe for
 // concurrent use.
 type Rotating struct {
 	path string

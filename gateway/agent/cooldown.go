@@ -6,7 +6,7 @@ import (
 )
 
 // cooldowns are how long a conversation is left as it is after its 1st, 2nd and every later failed summary in a row
-// (spec tools I).
+// of each session.
 var cooldowns = [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
 
 // Cooldown remembers failed summaries of one session. The zero value is ready. Safe for concurrent use.

@@ -34,7 +34,7 @@ func TestGuard_Note(t *testing.T) {
 		"the same tool with other arguments": append(append([]step{{"a", "1", failed, "", ""}, {"a", "2", failed, "", ""}, {"a", "3", failed, "a has failed 3", ""}},
 			step{"a", "4", failed, "4 times", ""}, step{"a", "5", failed, "5 times", ""}, step{"a", "6", failed, "6 times", ""}, step{"a", "7", failed, "7 times", ""}),
 			step{"a", "8", failed, "8 times", "a"}),
-		"a success begins anew": {
+		"a success begins again": {
 			{"a", "1", failed, "", ""}, {"a", "1", fine, "", ""}, {"a", "1", failed, "", ""}, {"a", "1", failed, "failed 2", ""}},
 		"other tools in between do not": {
 			{"a", "1", failed, "", ""}, {"b", "1", fine, "", ""}, {"a", "1", failed, "failed 2", ""}},

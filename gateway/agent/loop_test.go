@@ -226,7 +226,7 @@ func TestLoop_ARequestThatIsTooLongIsShortened(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, s.compacts[0], "user: question 3")
 	})
-	t.Run("not for ever", func(t *testing.T) {
+	t.Run("not forever", func(t *testing.T) {
 		s := replies(fails(model.ContextLength), says("summary"), fails(model.ContextLength))
 		_, err := perform(t, s, limits, agent.Input{History: long()})
 		var me *model.Error
@@ -268,7 +268,7 @@ func TestLoop_ShortensBeforeTheWindowIsFull(t *testing.T) {
 	})
 }
 
-// A correction that comes while the model writes starts the answer anew with it.
+// A correction that comes while the model writes starts the answer again with it.
 func TestLoop_ARedirectStartsTheAnswerOver(t *testing.T) {
 	s := &stage{}
 	s.replies = []func(context.Context, model.Request) (model.Response, error){

@@ -14,7 +14,7 @@ import (
 	"herald/sessions"
 )
 
-// maxTitle is the longest session title, in characters (spec 4.2).
+// maxTitle is the longest session title, in characters.
 const maxTitle = 100
 
 // sessionCommands are about earlier conversations.

@@ -322,7 +322,7 @@ func TestConversations_Property(t *testing.T) {
 			if s := r.Router.Stats(); s.Actors+s.Running+s.Queued != 0 {
 				problem += fmt.Sprintf(" not idle: %+v", s)
 			}
-			// A word may stand in several answers, but it enters the conversations once, unless /retry puts it there again.
+			// A word may be in several answers, but it enters the conversations once, unless /retry puts it there again.
 			seen := map[string]int{}
 			r.View(func(v sessions.View) error {
 				list, err := v.Sessions(sessions.SessionQuery{})

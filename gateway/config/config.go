@@ -162,7 +162,7 @@ type Gateway struct {
 	TrustRecentAge  time.Duration `yaml:"trust_recent_files_seconds" default:"600s" min:"0s" max:"24h" doc:"age up to which a file counts as made recently"`
 	TrustEnv        bool          `yaml:"trust_env" default:"true" doc:"adapters honour HTTP_PROXY, HTTPS_PROXY and NO_PROXY" reload:"adapter"`
 	DownloadHosts   []string      `yaml:"download_hosts" check:"server" doc:"servers inside your own network from which files of messages and pages that jobs watch may be fetched, as host, host:port or URL; others there are refused" reload:"adapter"`
-	BotLoopGuard    BotLoopGuard  `yaml:"bot_loop_guard" doc:"stops two bots from talking for ever"`
+	BotLoopGuard    BotLoopGuard  `yaml:"bot_loop_guard" doc:"stops two bots from talking to each other forever"`
 	LockDir         string        `yaml:"lock_dir" check:"abspath" doc:"directory of the machine-wide token locks; unset: $XDG_STATE_HOME/herald/gateway-locks" reload:"restart"`
 	Timestamps      bool          `yaml:"message_timestamps" default:"false" doc:"the model sees when each message was written"`
 }

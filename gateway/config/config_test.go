@@ -25,7 +25,7 @@ import (
 	"herald/platforms/web"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
@@ -182,7 +182,7 @@ func TestInForce(t *testing.T) {
 	}
 }
 
-// The table of spec gateway 1.11, and the order in which values win.
+// The table of the platforms' tiers, and the order in which values win.
 func TestDisplayFor(t *testing.T) {
 	c := Default(all.Kinds()...)
 	for _, row := range []struct {

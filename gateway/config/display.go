@@ -17,7 +17,7 @@ type Display struct {
 	BusyAck             bool                      `yaml:"busy_ack_enabled" default:"true" doc:"say what happened to such a message"`
 	BusySteerAck        bool                      `yaml:"busy_steer_ack_enabled" default:"true" doc:"say it for a steer as well"`
 	CleanupProgress     bool                      `yaml:"cleanup_progress" default:"false" doc:"delete progress bubbles after a good answer, where the platform can"`
-	BackgroundNews      string                    `yaml:"background_process_notifications" default:"concise" oneof:"concise,all,result,error,off" doc:"what the chat is told of background processes beside the agent's own words: concise: the end in a line, with the last lines of one that failed; result: always with the last lines; all: also lines that are watched for; error: only ends that failed; off: nothing"`
+	BackgroundNews      string                    `yaml:"background_process_notifications" default:"concise" oneof:"concise,all,result,error,off" doc:"what the chat is told about background processes beside the agent's own words: concise: the end in a line, with the last lines of one that failed; result: always with the last lines; all: also lines that are watched for; error: only ends that failed; off: nothing"`
 	RuntimeFooter       Footer                    `yaml:"runtime_footer" doc:"a line below each answer"`
 	Platforms           map[string]DisplayOptions `yaml:"platforms" keys:"platform" doc:"other values for one platform"`
 }

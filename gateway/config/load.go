@@ -146,6 +146,6 @@ func Reference(kinds ...platforms.Kind) []byte {
 	return append([]byte("# Configuration\n\n"+
 		"A value is taken from the first that has it: a flag, the environment, `.env` in the home, `config.yaml`, the default.\n"+
 		"Secrets are read from the environment and `.env` (mode 0600) only. After a change a key takes effect at once (live), for new\n"+
-		"sessions (session), by starting the platform's adapter anew (adapter), or by starting Herald anew (restart).\n"),
+		"sessions (session), by restarting the platform's adapter (adapter), or by restarting Herald (restart).\n"),
 		keys(kinds).Reference()...)
 }

@@ -333,7 +333,7 @@ func exactFirst(list []found, name string) []found {
 	return list
 }
 
-// unique drops rooms that stand in the list twice.
+// unique drops rooms that are in the list twice.
 func unique(list []found) []found {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(list, func(f found) bool {

@@ -439,8 +439,8 @@ func (r *Router) later(key sessions.Key, d time.Duration, fn func(*actor)) {
 	r.timers[t] = struct{}{}
 }
 
-// claimSlot asks for one of MaxActive turns. Without one the actor stands in line and is called with a slot of its
-// own when it is its turn; before others that stand in line nobody gets one.
+// claimSlot asks for one of MaxActive turns. Without one the actor waits in line and is called with a slot of its
+// own when it is its turn; nobody gets one before others that wait in line.
 func (r *Router) claimSlot(a *actor) bool {
 	limit := r.maxActive()
 	r.mu.Lock()

@@ -30,7 +30,7 @@ func (t *Terms) Channel(at platforms.Address, parent platforms.ChatID) turn.Chan
 	return out
 }
 
-// places are the names under which a chat may stand in the configuration, the most exact first.
+// places are the names under which a chat may be in the configuration, the most exact first.
 func places(at platforms.Address, parent platforms.ChatID) []string {
 	out := []string{string(at.Chat)}
 	if at.Thread != "" {

@@ -36,7 +36,7 @@ type cache struct {
 	bytes    int
 	order    *list.List // front is newest
 	entries  map[sessions.ID]*list.Element
-	// idle is how long an entry that nobody takes is kept; 0 for ever. timer runs while there are entries.
+	// idle is how long an entry that nobody takes is kept; 0 forever. timer runs while there are entries.
 	idle   time.Duration
 	now    func() time.Time
 	timer  *time.Timer

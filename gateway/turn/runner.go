@@ -47,7 +47,7 @@ type Outbox interface {
 	show.Outbox
 }
 
-// Settings are the parts of the configuration that a turn reads. It is read anew by each turn.
+// Settings are the parts of the configuration that a turn reads. Each turn reads it again.
 type Settings struct {
 	Limits        agent.Limits
 	IdleLimit     time.Duration // no sign of life for so long ends a turn; 0 never

@@ -117,7 +117,7 @@ func TestAdapter_WhereItAnswers(t *testing.T) {
 	}
 }
 
-// A reply to an answer that stands in the channel stays in the channel.
+// A reply to an answer that is in the channel stays in the channel.
 func TestAdapter_AReplyToUsNeedsNoMention(t *testing.T) {
 	r := newRig(t, discordtest.Options{}, nil)
 	ours := r.mustSend(platforms.Outgoing{Address: address(r.channel, ""), Text: words("an answer")})

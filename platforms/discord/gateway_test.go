@@ -14,7 +14,7 @@ import (
 	"herald/platforms/platformtest/discordtest"
 )
 
-// Close codes that waiting can't mend stop the account and name what to do; the others are resumed or begun anew.
+// Close codes that waiting can't mend stop the account and name what to do; the others are resumed or begun again.
 func TestGateway_CloseCodes(t *testing.T) {
 	for _, c := range []struct {
 		code   int
@@ -110,7 +110,7 @@ func TestGateway_ReconnectRequest(t *testing.T) {
 	require.Equal(t, identifies, r.fake.Identifies())
 }
 
-// Op 9: a session that can be resumed is, one that can't is begun anew, after the wait that Discord asks for.
+// Op 9: a session that can be resumed is, one that can't is begun again, after the wait that Discord asks for.
 func TestGateway_InvalidSession(t *testing.T) {
 	for _, resumable := range []bool{true, false} {
 		t.Run(fmt.Sprint(resumable), func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestGateway_ARestartResumes(t *testing.T) {
 	require.Equal(t, address(r.channel, r.thread), r.last(4).Address)
 }
 
-// A session that Discord has forgotten is begun anew, and that messages may be missing is said.
+// A session that Discord has forgotten is begun again, and that messages may be missing is said.
 func TestGateway_ALostSessionIsSaid(t *testing.T) {
 	r := newRig(t, discordtest.Options{}, nil)
 	r.stop()

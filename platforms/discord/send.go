@@ -307,7 +307,7 @@ func (o *outbound) edit(ctx context.Context) error {
 	})
 }
 
-// onMessages calls request for the channel that a message of an address stands in: the thread, or, for the message
+// onMessages calls request for the channel that a message of an address is in: the thread, or, for the message
 // that the thread hangs on and for answers that got no thread, the channel.
 func (a *Adapter) onMessages(ctx context.Context, at platforms.Address, id platforms.MessageID, request func(channel string) error) error {
 	first, second := a.threads.there(ctx, at), string(at.Chat)

@@ -233,7 +233,7 @@ func TestSend_BoostedServer(t *testing.T) {
 	require.Len(t, r.fake.Visible(channel)[0].Files, 1)
 }
 
-// A link that has expired is asked for anew; other hosts than Discord's are not asked at all.
+// A link that has expired is asked for again; other hosts than Discord's are not asked at all.
 func TestFetch_LinksAndHosts(t *testing.T) {
 	r := newRig(t, discordtest.Options{}, nil)
 	r.SayFile(r.Places()[0], "notes.txt", "text/plain", []byte("hello"), "")
@@ -244,7 +244,7 @@ func TestFetch_LinksAndHosts(t *testing.T) {
 	require.Equal(t, "hello", out.String())
 	r.fake.Break(discordtest.Fault{Trouble: discordtest.AnswerStatus, Status: 404, Route: "cdn"})
 	out.Reset()
-	require.NoError(t, r.a.Fetch(r.ctx(), at, 100, &out), "asked for anew")
+	require.NoError(t, r.a.Fetch(r.ctx(), at, 100, &out), "asked for again")
 	require.Equal(t, "hello", out.String())
 	require.Error(t, r.a.Fetch(r.ctx(), at, 3, &out))
 	for _, link := range []string{"http://169.254.169.254/latest", "http://cdn.discordapp.com/x", "https://cdn.discordapp.com.evil.example/x", "file:///etc/passwd"} {

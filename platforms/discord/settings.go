@@ -25,7 +25,7 @@ type Settings struct {
 	Mentions        MentionSettings  `yaml:"allow_mentions" doc:"whom messages of the bot may notify"`
 	SlashCommands   bool             `yaml:"slash_commands" default:"true" doc:"register and answer application commands; off for a second process of the same bot"`
 	CommandSync     string           `yaml:"command_sync_policy" default:"safe" oneof:"safe,bulk,off" env:"DISCORD_COMMAND_SYNC_POLICY" doc:"how application commands are registered: safe (only what differs), bulk (all at once), off"`
-	CommandRecreate bool             `yaml:"command_sync_allow_recreate" default:"false" env:"DISCORD_COMMAND_SYNC_ALLOW_RECREATE" doc:"with safe: a command that Discord will not change is deleted and made anew"`
+	CommandRecreate bool             `yaml:"command_sync_allow_recreate" default:"false" env:"DISCORD_COMMAND_SYNC_ALLOW_RECREATE" doc:"with safe: a command that Discord will not change is deleted and created again"`
 }
 
 // MissedSettings is how missed messages are caught up.

@@ -183,7 +183,7 @@ func (t *threads) fallBack(ctx context.Context, thread string, e *expectation, w
 	}
 	t.gone(thread)
 	t.a.s.Log.Warn().Str("channel", e.parent).Str("cause", why).Msg("a thread could not be opened; the answer goes to the channel")
-	return target{channel: e.parent, onto: thread, note: "The thread for this answer could not be opened: " + why + ". It stands in the channel instead."}, nil
+	return target{channel: e.parent, onto: thread, note: "The thread for this answer could not be opened: " + why + ". It is in the channel instead."}, nil
 }
 
 // whyNot says for people why a thread was refused.

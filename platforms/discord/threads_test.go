@@ -75,7 +75,7 @@ func TestThreads_OpenedBySomebodyElse(t *testing.T) {
 	require.Equal(t, []string{"much"}, r.texts(discordtest.ID(e.Address.Thread)))
 }
 
-// A thread that is refused for good: the answer stands in the channel, as a reply, and says why, once. The next answers
+// A thread that is refused for good: the answer is posted in the channel, as a reply, and says why, once. The next answers
 // and edits of that conversation stand there too, also after a restart, and presses belong to the thread's conversation.
 func TestThreads_RefusedForGood(t *testing.T) {
 	r := newRig(t, discordtest.Options{}, nil)
@@ -130,7 +130,7 @@ func TestThreads_OpenedWithoutAnAnswer(t *testing.T) {
 	require.Equal(t, []string{"much"}, r.texts(discordtest.ID(e.Address.Thread)))
 }
 
-// Errors without end: after three tries the answer stands in the channel rather than nowhere.
+// Errors without end: after three tries the answer is posted in the channel rather than nowhere.
 func TestThreads_NeverOpened(t *testing.T) {
 	r := newRig(t, discordtest.Options{}, nil)
 	e := r.mention("what is new?", 1)
@@ -222,7 +222,7 @@ func TestForum_FoundByAsking(t *testing.T) {
 	require.Equal(t, []string{"hello"}, r.texts(discordtest.ID(receipt.Message)))
 	r.stop()
 	r.start()
-	// The first message of a post stands in the post, unlike the one that another thread hangs on.
+	// The first message of a post is in the post, unlike the one that another thread hangs on.
 	require.NoError(t, r.a.React(r.ctx(), address(r.forum, r.post), id(r.post), "👀"))
 	opening, _ := r.fake.Message(r.post, r.post)
 	require.Len(t, opening.Reactions, 1)

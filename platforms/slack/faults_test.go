@@ -105,7 +105,7 @@ func TestSocket_JunkIsSkipped(t *testing.T) {
 	w.fake.Push("", []byte(`"text"`))
 	w.fake.Say("", w.dm, "still there")
 	require.Equal(t, "still there", r.events(1)[0].Message.Text)
-	r.until("junk is acknowledged, it would come for ever", func() bool { return w.fake.Pending() == 0 })
+	r.until("junk is acknowledged, it would come forever", func() bool { return w.fake.Pending() == 0 })
 }
 
 func TestRun_RefusedTokens(t *testing.T) {
@@ -194,7 +194,7 @@ func TestHub_TwoWorkspaces(t *testing.T) {
 	until(func() bool { now, _, _ := w.fake.Connections(); return now == 0 })
 }
 
-// An event of a workspace that has no token here is dropped with a counter, and does not come again for ever.
+// An event of a workspace that has no token here is dropped with a counter, and does not come again forever.
 func TestHub_UnknownWorkspace(t *testing.T) {
 	w := startWorld(t)
 	reasons := w.watch()

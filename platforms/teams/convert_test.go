@@ -11,7 +11,7 @@ import (
 	"herald/platforms/platformtest/teamstest"
 )
 
-// What stands in an event: who, where, when, and which tenant.
+// What is in an event: who, where, when, and which tenant.
 func TestEvent_Frame(t *testing.T) {
 	r := start(t, teamstest.Options{}, nil)
 	id := r.fake.Say(r.thread(), "hello")

@@ -222,7 +222,7 @@ func AccountOf(clientID string) platforms.Account {
 func (s *settings) checkCredentials() error {
 	s.account = AccountOf(s.ClientID)
 	s.ClientID, s.ClientSecret, s.TenantID = string(s.account.ID), strings.TrimSpace(s.ClientSecret), strings.TrimSpace(s.TenantID)
-	const where = "it stands in the Azure portal, in the app registration of the bot"
+	const where = "it is in the Azure portal, in the app registration of the bot"
 	missing := errors.New("is missing: Teams needs TEAMS_CLIENT_ID, TEAMS_CLIENT_SECRET and TEAMS_TENANT_ID")
 	switch {
 	case s.ClientID == "":

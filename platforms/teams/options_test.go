@@ -118,7 +118,7 @@ func TestTokens_KeptAndRenewed(t *testing.T) {
 	require.Len(t, r.a.Secrets(), 2, "the client secret and the token in use")
 }
 
-// The government's cloud signs and is spoken to by other names; what stands in its name is no part of the public one.
+// The government's cloud signs and is spoken to by other names; what is in its name is no part of the public one.
 func TestCloudOf(t *testing.T) {
 	require.Equal(t, publicCloud, cloudOf(DefaultOpenIDURL))
 	require.Equal(t, governmentCloud, cloudOf("https://login.botframework.azure.us/v1/.well-known/openidconfiguration"))

@@ -226,7 +226,7 @@ func TestSend_Files(t *testing.T) {
 	require.Len(t, receipt.Notes, 1)
 }
 
-// With a site, files for groups and channels lie in SharePoint and stand in the thread as cards.
+// With a site, files for groups and channels lie in SharePoint and are in the thread as cards.
 func TestSend_FilesBySharePoint(t *testing.T) {
 	r := start(t, teamstest.Options{}, func(o *Options) { o.GraphSite = "contoso.sharepoint.example,1,2" })
 	path := filepath.Join(t.TempDir(), "report.pdf")

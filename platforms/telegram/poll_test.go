@@ -256,7 +256,7 @@ func TestPoll_RevokedTokenIsFinal(t *testing.T) {
 	require.NotContains(t, err.Error(), "super-secret")
 }
 
-// An update that can't be read is counted and passed over; it must not hold up the others for ever.
+// An update that can't be read is counted and passed over; it must not hold up the others forever.
 func TestPoll_UnreadableUpdateIsSkipped(t *testing.T) {
 	r := run(t, nil)
 	eventually(t, func() bool { return r.a.Health().Inbound }, "connected")

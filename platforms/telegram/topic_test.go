@@ -17,7 +17,7 @@ func named(chat int64, name string) platforms.Outgoing {
 	return out
 }
 
-// A forum gets a topic by the name, before the message, which stands in it.
+// A forum gets a topic by the name, before the message, which is in it.
 func TestTopic_OpensInAForum(t *testing.T) {
 	w, a := sender(t, nil)
 	receipt, err := a.Send(t.Context(), named(forum, strings.Repeat("n", 200)))

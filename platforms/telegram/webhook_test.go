@@ -83,7 +83,7 @@ func TestWebhook_RefusesStrangers(t *testing.T) {
 	require.Empty(t, r.sink.Offered())
 	require.Equal(t, 200, post("POST", hookSecret, update))
 	require.Len(t, r.sink.Events(), 1)
-	require.Equal(t, 200, post("POST", hookSecret, `{"update_id":8,"message":"no object"}`), "unreadable: it would come for ever")
+	require.Equal(t, 200, post("POST", hookSecret, `{"update_id":8,"message":"no object"}`), "unreadable: it would come forever")
 	require.Equal(t, 1, r.count.dropped["undecodable"])
 	require.NoError(t, r.stop())
 	require.Equal(t, 503, post("POST", hookSecret, update), "nobody is there to take it")

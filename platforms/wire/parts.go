@@ -15,12 +15,12 @@ import (
 )
 
 // Parts is how far one outgoing message has come that may need several requests: which of its parts are visible, and what the
-// person is told of the others. A message fails as a whole only while nothing of it is visible; from then on it counts as sent,
+// person hears about the others. A message fails as a whole only while nothing of it is visible; from then on it counts as sent,
 // and what is missing becomes a note.
 type Parts struct {
 	// Platform is the platform's name for people.
 	Platform string
-	// Log is told of files that did not go out, with Chat unless that is empty.
+	// Log hears about files that did not go out, with Chat unless that is empty.
 	Log  *zerolog.Logger
 	Chat string
 

@@ -10,7 +10,7 @@
 //   - A full disk refuses writes and keeps nothing of them; the store works on as soon as there is space.
 //   - The search index is derived: it lags behind in quiet, never behind a Search, and can be rebuilt.
 //
-// It must not know what a turn, a command or a platform is. SQL stands in the file of its table.
+// It must not know what a turn, a command or a platform is. SQL is in the file of its table.
 //
 // The package drives the SQLite driver directly, not through database/sql: a store has exactly one writer
 // and a few readers, and the pool and conversions of database/sql cost more than the statements. Only

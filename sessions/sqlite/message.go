@@ -71,7 +71,7 @@ func (v *view) Transcript(id sessions.ID, all bool, after sessions.RowID, limit 
 	return list, nil
 }
 
-// position returns where a row stands in its session.
+// position returns the place of a row in its session.
 func (v *view) position(id sessions.ID, rowID sessions.RowID) (int64, error) {
 	pos, err := v.c.int("SELECT pos FROM messages WHERE id = ? AND session = ?", int64(rowID), string(id))
 	if err == nil && pos == 0 {

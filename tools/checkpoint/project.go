@@ -81,7 +81,7 @@ func (s *Store) project(dir string) (*project, error) {
 	p := &project{id: idOf(dir), dir: dir}
 	err := readJSON(s.metaPath(p.id), &p.meta)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.o.Log.Warn().Err(err).Str("directory", dir).Msg("the record of a directory's checkpoints is damaged and made anew")
+		s.o.Log.Warn().Err(err).Str("directory", dir).Msg("the record of a directory's checkpoints is damaged and is rebuilt")
 		p.meta = meta{}
 	}
 	if p.meta.Dir == "" {
@@ -149,7 +149,7 @@ func (s *Store) ledger(p *project) ledger {
 	l := ledger{}
 	if err := readJSON(s.ledgerPath(p.id), &l); err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			s.o.Log.Warn().Err(err).Str("directory", p.dir).Msg("the ledger of the agent's changes is damaged and begun anew; what came before counts as yours")
+			s.o.Log.Warn().Err(err).Str("directory", p.dir).Msg("the ledger of the agent's changes is damaged and starts over; what came before counts as yours")
 		}
 		return ledger{}
 	}

@@ -25,7 +25,7 @@ type bench struct {
 	turn  int
 }
 
-// newBench is the fixture of spec B8: main.py and README.md.
+// newBench is the common fixture: main.py and README.md.
 func newBench(t testing.TB, o Options) *bench {
 	b := &bench{t: t, base: t.TempDir(), now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
 	b.dir = filepath.Join(b.base, "project")

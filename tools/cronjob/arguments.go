@@ -21,7 +21,7 @@ const parameters = `{"type":"object","properties":{` +
 	`"deliver":{"type":["string","array"],"items":{"type":"string"},"description":"Where the answer goes: origin (the chat that the job is made in, else the home channel; the usual one), local (nowhere, it is only kept), all (every home channel), a platform's name (its home channel), platform:chat or platform:chat:thread, or several of them with commas or as a list."},` +
 	`"failure_deliver":{"type":["string","array"],"items":{"type":"string"},"description":"Where notices of failures go instead, written like deliver; local keeps them back, \"\" takes it off."},` +
 	`"attach_to_session":{"type":"boolean","description":"Whether what is delivered becomes part of the conversation where it arrives, so that people can simply answer it. ` +
-	`Left out, the chat of origin, and the home channel that stands in for a missing one, follow the operator's setting, and a chat named as platform:chat is not written to. ` +
+	`Left out, the chat of origin, and the home channel that replaces a missing one, follow the operator's setting, and a chat named as platform:chat is not written to. ` +
 	`true also takes in such a named chat; false keeps it out of all. Output for all or for a platform's bare name is never attached."},` +
 	`"skills":{"type":"array","items":{"type":"string"},"description":"Skills that a run reads first, in this order; [] takes them off."},` +
 	`"skill":{"type":"string","description":"The same for one skill."},` +

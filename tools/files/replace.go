@@ -57,7 +57,7 @@ func Replace(content, old, new string, all bool) (result, how string, count int,
 			continue
 		}
 		if len(spans) > 1 && !all {
-			return "", s.name, len(spans), fmt.Errorf("%w: it stands in %d places (lines %s); add lines around it until it is unique, or set replace_all", ErrAmbiguous, len(spans), lineNumbers(content, spans))
+			return "", s.name, len(spans), fmt.Errorf("%w: it occurs in %d places (lines %s); add lines around it until it is unique, or set replace_all", ErrAmbiguous, len(spans), lineNumbers(content, spans))
 		}
 		return splice(content, old, new, spans, s.rewrite), s.name, len(spans), nil
 	}

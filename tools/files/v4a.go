@@ -293,7 +293,7 @@ func locate(lines []string, from int, h hunk) (at, n int, err error) {
 		case h.eof && found[len(found)-1]+len(want) == len(lines):
 			return found[len(found)-1], len(want), nil
 		case len(found) > 1 && !hinted:
-			return 0, 0, fmt.Errorf("%w: the lines of the change at patch line %d stand in %d places (lines %d and %d among them); add lines of context or an @@ line before them", ErrAmbiguous, h.line, len(found), found[0]+1, found[1]+1)
+			return 0, 0, fmt.Errorf("%w: the lines of the change at patch line %d occur in %d places (lines %d and %d among them); add lines of context or an @@ line before them", ErrAmbiguous, h.line, len(found), found[0]+1, found[1]+1)
 		}
 		return found[0], len(want), nil
 	}

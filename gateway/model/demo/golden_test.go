@@ -143,7 +143,7 @@ func TestConversations(t *testing.T) {
 				fmt.Fprintf(&out, "USER: %s\n", line)
 				messages = append(messages, user(line))
 				for step := 0; ; step++ {
-					require.Less(t, step, 12, "it calls tools for ever")
+					require.Less(t, step, 12, "it calls tools forever")
 					resp := ask(t, tools, messages...)
 					messages = append(messages, model.Message{Role: "assistant", Text: resp.Text, ToolCalls: resp.ToolCalls})
 					if len(resp.ToolCalls) == 0 {

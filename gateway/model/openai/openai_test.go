@@ -189,7 +189,7 @@ func TestModel_Stream_Errors(t *testing.T) {
 		{"rate reset", modeltest.Reply{Status: 429, Header: map[string]string{"X-Ratelimit-Remaining-Requests": "0", "X-Ratelimit-Reset-Requests": "1m2s", "X-Ratelimit-Remaining-Tokens": "5", "X-Ratelimit-Reset-Tokens": "5m"}}, model.RateLimit, 429, 62 * time.Second, ""},
 		{"rate garbage", modeltest.RateLimited("soon"), model.RateLimit, 429, 0, ""},
 		{"rate negative", modeltest.RateLimited("-5"), model.RateLimit, 429, 0, ""},
-		{"rate for ever", modeltest.RateLimited("1e300"), model.RateLimit, 429, 24 * time.Hour, ""},
+		{"rate forever", modeltest.RateLimited("1e300"), model.RateLimit, 429, 24 * time.Hour, ""},
 		{"quota", fail(429, "insufficient_quota", "You exceeded your current quota"), model.Auth, 429, 0, ""},
 		{"busy", fail(503, "", "busy"), model.Overloaded, 503, 0, ""},
 		{"overloaded", fail(529, "overloaded_error", "Overloaded"), model.Overloaded, 529, 0, ""},

@@ -23,7 +23,7 @@ func TestThinking_TakesReasoningBlocksOut(t *testing.T) {
 		{"other tag and case", "<Reasoning>a\nb</REASONING> x", "x", "a\nb"},
 		{"block at a line's start", "one\n<thinking>two</thinking>three", "one\nthree", "two"},
 		{"prose that mentions a tag", "write <think> before it", "write <think> before it", ""},
-		{"unclosed", "<think>for ever", "", "for ever"},
+		{"unclosed", "<think>forever", "", "forever"},
 		{"almost a tag", "<thin air", "<thin air", ""},
 		{"tag in code", "use `<think>` here", "use `<think>` here", ""},
 		{"scratchpad", "<REASONING_SCRATCHPAD>s</REASONING_SCRATCHPAD>ok", "ok", "s"},

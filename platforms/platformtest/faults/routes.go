@@ -55,7 +55,7 @@ func (r *Routes) Unused() []string {
 
 // Called ends a test binary with its exit code, or with 1 when the whole package was run, all its tests have passed and a
 // route was never called. It is for goleak.Cleanup in the TestMain of an adapter's package. except are routes
-// that other programs need: the clients that stand in for the platform's own in the tests of the fake.
+// that other programs need: the clients that replace the platform's own in the tests of the fake.
 func Called(r *Routes, except ...string) func(code int) {
 	return func(code int) {
 		if code == 0 && wholePackage() {

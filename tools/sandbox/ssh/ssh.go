@@ -405,7 +405,7 @@ func (c *carrier) explain(said, otherwise string) error {
 		if file == "" {
 			file = "~/.ssh/known_hosts"
 		}
-		return fmt.Errorf("%w: %s has another host key than before: it was set up anew, or somebody is in between; "+
+		return fmt.Errorf("%w: %s has another host key than before: it was set up again, or somebody is in between; "+
 			"if you know why, remove its line with ssh-keygen -R %s -f %s", sandbox.ErrUnavailable, host, host, shell.Quote(file))
 	case has("Host key verification failed"):
 		return fmt.Errorf("%w: the host key of %s can't be verified: %s", sandbox.ErrUnavailable, host, last)
