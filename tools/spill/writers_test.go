@@ -14,14 +14,14 @@ import (
 
 // plain are the places that open or make files without this package, and why they may. The key is the file and the call.
 var plain = map[string]string{
-	"cmd/herald/slack.go os.WriteFile":        "a manifest, to the file that the person at the shell names",
-	"cmd/herald/teams.go os.WriteFile":        "a manifest, to the file that the person at the shell names",
-	"gateway/admin/rotating.go os.OpenFile":   "a log is appended to; no link is followed, and its directory is the owner's",
-	"sessions/lock/lock.go os.OpenFile":       "the record of a lock that is held, in place; no link is followed",
-	"sessions/sqlite/open.go os.OpenFile":     "the database is opened again and again; its home is the owner's",
-	"tools/checkpoint/git.go os.OpenFile":     "a lock file; no link is followed",
-	"platforms/signal/voice.go os.WriteFile":  "a directory of its own that was made a moment ago, for the owner alone, with a random name",
-	"tools/sandbox/supervise.go os.WriteFile": "a name in /proc/self",
+	"cmd/herald/slack.go os.WriteFile":               "a manifest, to the file that the person at the shell names",
+	"cmd/herald/teams.go os.WriteFile":               "a manifest, to the file that the person at the shell names",
+	"gateway/admin/rotating.go os.OpenFile":          "a log is appended to; no link is followed, and its directory is the owner's",
+	"sessions/lock/lock.go os.OpenFile":              "the record of a lock that is held, in place; no link is followed",
+	"sessions/sqlite/open.go os.OpenFile":            "the database is opened again and again; its home is the owner's",
+	"tools/checkpoint/git.go os.OpenFile":            "a lock file; no link is followed",
+	"platforms/signal/voice.go os.WriteFile":         "a directory of its own that was made a moment ago, for the owner alone, with a random name",
+	"tools/sandbox/local/supervisor.go os.WriteFile": "a name in /proc/self",
 }
 
 // No writer opens what somebody else may have put in its way: files are made exclusively, by this package or with O_EXCL.
