@@ -28,7 +28,8 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	d := &desk{t: t, now: time.Date(2026, 11, 2, 8, 0, 0, 0, time.UTC)}
-	d.Book = cron.NewBook(cron.BookOptions{Store: openStore(t), Zone: func() *time.Location { return time.UTC }, Now: func() time.Time { return d.now },
+	d.Book = cron.NewBook(cron.BookOptions{Store: openStore(t), Zone: func() *time.Location { return time.UTC },
+		Now:     func() time.Time { return d.now },
 		Changed: func() { d.pokes++ }, Check: func(_ context.Context, task cron.Task) error {
 			if d.check == nil {
 				return nil
@@ -117,7 +118,8 @@ func TestParseRepeat(t *testing.T) {
 func TestBook_Update(t *testing.T) {
 	d := newDesk(t)
 	ctx := context.Background()
-	j := d.create(cron.Change{Schedule: ptr("every day at 9am"), Prompt: ptr("a"), Skills: &[]string{"one", "two"}, Continuity: ptr(true)}, cron.By{Source: cron.FromCLI})
+	j := d.create(cron.Change{Schedule: ptr("every day at 9am"), Prompt: ptr("a"), Skills: &[]string{"one", "two"}, Continuity: ptr(true)},
+		cron.By{Source: cron.FromCLI})
 	_, err := d.Update(ctx, j.ID, cron.Change{})
 	require.ErrorIs(t, err, cron.ErrNothing)
 	_, err = d.Update(ctx, j.ID, cron.Change{Name: ptr("  ")})
@@ -196,7 +198,8 @@ func TestBook_Find(t *testing.T) {
 func TestJob_Upcoming(t *testing.T) {
 	d := newDesk(t)
 	j := d.create(cron.Change{Schedule: ptr("every weekday at 9am"), Prompt: ptr("x"), Repeat: ptr(2)}, cron.By{Source: cron.FromCLI})
-	require.Equal(t, []time.Time{time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC), time.Date(2026, 11, 3, 9, 0, 0, 0, time.UTC)}, j.Upcoming(3, d.now, time.UTC))
+	require.Equal(t, []time.Time{time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC), time.Date(2026, 11, 3, 9, 0, 0, 0, time.UTC)},
+		j.Upcoming(3, d.now, time.UTC))
 }
 
 // A task that is stored reads back whole.

@@ -50,7 +50,8 @@ func TestFailureLine(t *testing.T) {
 }
 
 func TestScanKinds_AreOneCause(t *testing.T) {
-	for _, kind := range []cron.ScanKind{cron.ScanOverride, cron.ScanExfil, cron.ScanSecrets, cron.ScanDestroy, cron.ScanAccess, cron.ScanLifecycle, cron.ScanInvisible} {
+	for _, kind := range []cron.ScanKind{cron.ScanOverride, cron.ScanExfil, cron.ScanSecrets, cron.ScanDestroy, cron.ScanAccess,
+		cron.ScanLifecycle, cron.ScanInvisible} {
 		require.Equal(t, cron.CauseScan, cron.CauseOf((&cron.ScanError{Kind: kind, Found: "HTTP 429"}).Error()), kind)
 	}
 }

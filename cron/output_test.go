@@ -50,7 +50,8 @@ func TestOutputs_Write(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "# Morning - status: silent\n\n- job: 0123456789ab\n- slot: 2026-03-02T09:00:00+01:00\n- ended: 2026-03-02T08:00:07Z\n- status: ok\n"+
 		"- why: a --- b\n- sent to: slack/T1:D1, web/web:main\n\n---\n\nthe brief\n---\n- status: silent\n", string(data))
-	for p, mode := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700, filepath.Join(home, "cron"): 0o700, filepath.Join(home, "cron", "output"): 0o700} {
+	for p, mode := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700, filepath.Join(home, "cron"): 0o700,
+		filepath.Join(home, "cron", "output"): 0o700} {
 		info, err := os.Stat(p)
 		require.NoError(t, err)
 		require.Equal(t, mode, info.Mode().Perm(), p)

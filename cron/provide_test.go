@@ -102,7 +102,8 @@ func TestProvide_Pause(t *testing.T) {
 func TestProvide_Progress(t *testing.T) {
 	d := newDesk(t)
 	store := openStore(t)
-	d.Book = cron.NewBook(cron.BookOptions{Store: store, Zone: func() *time.Location { return time.UTC }, Now: func() time.Time { return d.now }})
+	d.Book = cron.NewBook(cron.BookOptions{Store: store, Zone: func() *time.Location { return time.UTC },
+		Now: func() time.Time { return d.now }})
 	p := provided("a", cron.Change{Schedule: ptr("2026-11-02T09:00"), Prompt: ptr("x")})
 	d.provide(p)
 	j := d.job(p.ID)

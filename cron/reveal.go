@@ -42,7 +42,8 @@ var fillers = map[rune]bool{0x034F: true, 0x115F: true, 0x1160: true, 0x17B4: tr
 // joiningScripts are those in which letters change their shape by what they are joined to.
 var joiningScripts = []*unicode.RangeTable{unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Devanagari, unicode.Bengali,
 	unicode.Gurmukhi,
-	unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar}
+	unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer,
+	unicode.Myanmar}
 
 func hidden(runes []rune, i int) bool {
 	r := runes[i]

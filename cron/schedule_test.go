@@ -87,7 +87,8 @@ func TestParse_WhatIsWrongIsNamed(t *testing.T) {
 }
 
 func TestRestore_RefusesWhatNobodyWrote(t *testing.T) {
-	for _, s := range []Schedule{{}, {Kind: Once}, {Kind: Interval}, {Kind: Interval, Every: 90 * time.Second}, {Kind: Clock, Expr: "9 *"}, {Kind: "weekly"}} {
+	for _, s := range []Schedule{{}, {Kind: Once}, {Kind: Interval}, {Kind: Interval, Every: 90 * time.Second}, {Kind: Clock, Expr: "9 *"},
+		{Kind: "weekly"}} {
 		_, err := s.Restore()
 		require.Error(t, err, "%+v", s)
 	}

@@ -57,7 +57,8 @@ func (b *bench) pass(d time.Duration) {
 // scheduler returns one more; alive are the runs whose work outlived the last process.
 func (b *bench) scheduler(alive ...sessions.RunID) *cron.Scheduler {
 	b.asks = cron.NewRequests()
-	return cron.New(cron.Options{Store: b.store, Requests: b.asks, Zone: func() *time.Location { return b.zone }, CatchUp: func() bool { return b.catchUp }, Now: b.clock, Log: zerolog.Nop(),
+	return cron.New(cron.Options{Store: b.store, Requests: b.asks, Zone: func() *time.Location { return b.zone },
+		CatchUp: func() bool { return b.catchUp }, Now: b.clock, Log: zerolog.Nop(),
 		Start: b.start, Alive: func(run sessions.Run) bool {
 			for _, id := range alive {
 				if id == run.ID {

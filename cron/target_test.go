@@ -209,6 +209,7 @@ func TestResolveTargets_A8_5_SamePlaceOnce(t *testing.T) {
 	})
 	t.Run("the first keeps its position", func(t *testing.T) {
 		got, _ := cron.ResolveTargets(t.Context(), "slack,telegram:5,origin", nil, slackHome())
-		require.Equal(t, []cron.Target{{Address: home, Token: "slack", From: cron.FromFallback}, {Address: at("telegram", "5"), Token: "telegram:5", From: cron.FromExplicit}}, got)
+		require.Equal(t, []cron.Target{{Address: home, Token: "slack", From: cron.FromFallback},
+			{Address: at("telegram", "5"), Token: "telegram:5", From: cron.FromExplicit}}, got)
 	})
 }

@@ -51,27 +51,33 @@ func (g *Gateway) buildAccounts() (err error) {
 
 // buildTools makes the tools with what they work on.
 func (g *Gateway) buildTools(runs *turn.Runs, asker *ask.Asker) (err error) {
-	g.processes = toolbox.NewProcesses(toolbox.ProcessOptions{Config: g.cfg, Store: g.store, Workspace: g.workspace, Printer: g.printer, Row: g.worker.Notice,
+	g.processes = toolbox.NewProcesses(toolbox.ProcessOptions{Config: g.cfg, Store: g.store, Workspace: g.workspace, Printer: g.printer,
+		Row:    g.worker.Notice,
 		Redact: g.opt.Redactor.String, Ended: g.metrics.ProcessEnded, Log: g.log, Now: g.now})
 	commands := toolbox.Terminal(g.cfg(), g.opt.Paths.Home, g.workspace, g.processes, g.now)
-	g.approvals = approval.New(approval.Options{Store: g.store, Settings: g.config, Checker: commands, Decide: g.workspace.Decide, Asker: asker,
+	g.approvals = approval.New(approval.Options{Store: g.store, Settings: g.config, Checker: commands, Decide: g.workspace.Decide,
+		Asker: asker,
 		Judge: func() (model.Model, error) { return g.models.Get("") }, Printer: g.printer, Notice: g.worker.Notice, Outbox: g.worker,
 		Redact: g.opt.Redactor.String, Metrics: g.metrics, Log: g.log, Now: g.now})
-	g.toolbox, err = toolbox.New(toolbox.Options{Config: g.cfg, Paths: g.opt.Paths, Store: g.store, Workspace: g.workspace, Checkpoints: g.checkpoints,
-		Processes: g.processes, Terminal: commands, Todos: g.todos, Approver: g.approvals, Journal: turn.NewJournal(runs), Asker: asker, Origin: runs.Origin,
-		Task: g.terms.Task, Trusted: g.accounts.IsTrusted, More: []tools.Tool{g.scheduled.desk.Tool()}, Observe: g.metrics.Tool,
+	g.toolbox, err = toolbox.New(toolbox.Options{Config: g.cfg, Paths: g.opt.Paths, Store: g.store, Workspace: g.workspace,
+		Checkpoints: g.checkpoints,
+		Processes:   g.processes, Terminal: commands, Todos: g.todos, Approver: g.approvals, Journal: turn.NewJournal(runs), Asker: asker,
+		Origin: runs.Origin,
+		Task:   g.terms.Task, Trusted: g.accounts.IsTrusted, More: []tools.Tool{g.scheduled.desk.Tool()}, Observe: g.metrics.Tool,
 		Redactor: g.opt.Redactor, Log: g.log, Now: g.now})
 	return err
 }
 
 // wakeForProcess brings the news of a background process to its conversation.
 func (g *Gateway) wakeForProcess(ctx context.Context, n toolbox.News, keep func(sessions.Tx) error) error {
-	return g.router.Wake(ctx, router.Wake{ID: n.ID, Source: "process", Key: n.Key, Session: n.Session, Address: n.Address, User: n.User, Text: n.Text, Notice: n.Notice}, keep)
+	return g.router.Wake(ctx, router.Wake{ID: n.ID, Source: "process", Key: n.Key, Session: n.Session, Address: n.Address, User: n.User,
+		Text: n.Text, Notice: n.Notice}, keep)
 }
 
 // place says where the profile's commands run.
 func (g *Gateway) place() workspace.Settings {
-	return workspace.Settings{Config: g.cfg(), Paths: g.opt.Paths, Profile: g.opt.Profile, Log: g.log, Now: g.now, Supervisor: g.opt.Supervisor}
+	return workspace.Settings{Config: g.cfg(), Paths: g.opt.Paths, Profile: g.opt.Profile, Log: g.log, Now: g.now,
+		Supervisor: g.opt.Supervisor}
 }
 
 // listen takes the HTTP address. The default port gives way to a free one when something else has it; a
@@ -122,8 +128,10 @@ func (g *Gateway) buildCore() error {
 		Tier:    func(e platforms.Event) access.Tier { return g.entrance.Decide(e).Tier },
 		May:     func(e platforms.Event, name string) bool { return g.entrance.Decide(e).MayCommand(name) },
 		Named:   func(e platforms.Event) bool { return g.entrance.Decide(e).Named },
-		SetHome: g.directory.SetHome, Forget: g.forget, Processes: g.processes, Checkpoints: g.checkpoints.Store(), Project: g.checkpoints.Project, Recovered: g.checkpoints.Recovered, Now: g.now, Models: g.models, Status: g.summary(), Compress: g.models.Summarise,
-		Resend: g.worker.Resend, AnswerAsk: asker.AnswerClick, AnswerClick: g.accounts.AnswerClick,
+		SetHome: g.directory.SetHome, Forget: g.forget, Processes: g.processes, Checkpoints: g.checkpoints.Store(),
+		Project: g.checkpoints.Project, Recovered: g.checkpoints.Recovered, Now: g.now, Models: g.models, Status: g.summary(),
+		Compress: g.models.Summarise,
+		Resend:   g.worker.Resend, AnswerAsk: asker.AnswerClick, AnswerClick: g.accounts.AnswerClick,
 		MayDecide: func(e platforms.Event, requester platforms.UserID) bool {
 			return g.entrance.Decide(e).MayDecide(g.cfg().Approvals.Scope, requester, e.Sender)
 		},
@@ -134,7 +142,8 @@ func (g *Gateway) buildCore() error {
 	porter := &access.Porter{Pairing: g.pairing, Limits: func() access.LoopLimits { return access.LoopLimitsOf(g.cfg()) },
 		Printer: g.printer, Outbox: g.worker, Log: g.log, Now: g.now}
 	g.router = router.New(router.Options{
-		Store: g.store, Runner: g.runner, Access: admission{g.entrance, porter}, Commands: g.commands, Outbox: g.worker, Printer: g.printer, Metrics: g.metrics,
+		Store: g.store, Runner: g.runner, Access: admission{g.entrance, porter}, Commands: g.commands, Outbox: g.worker, Printer: g.printer,
+		Metrics: g.metrics,
 		Key: func(e platforms.Event) sessions.Key {
 			return sessions.KeyFor(sessions.SourceOf(g.opt.Profile, e), g.terms.KeyOptions())
 		},
@@ -155,8 +164,9 @@ func (g *Gateway) buildCore() error {
 
 // summary describes the daemon to /status.
 func (g *Gateway) summary() command.Summary {
-	return command.Summary{Release: g.opt.Version, Started: g.started, Accounts: g.accounts.States, Sandbox: g.sandbox, Waiting: g.worker.Depth,
-		Redact: g.opt.Redactor.String, Now: g.now}
+	return command.Summary{Release: g.opt.Version, Started: g.started, Accounts: g.accounts.States, Sandbox: g.sandbox,
+		Waiting: g.worker.Depth,
+		Redact:  g.opt.Redactor.String, Now: g.now}
 }
 
 // prompt builds the system prompt of a new session.

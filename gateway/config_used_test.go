@@ -135,7 +135,8 @@ func loadModule(t *testing.T) *module {
 	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	m := &module{}
 	for _, p := range ours {
-		c := &checked{path: p.ImportPath, info: &types.Info{Selections: map[*ast.SelectorExpr]*types.Selection{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}}
+		c := &checked{path: p.ImportPath, info: &types.Info{Selections: map[*ast.SelectorExpr]*types.Selection{},
+			Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}}
 		for _, name := range p.GoFiles {
 			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 			require.NoError(t, err)

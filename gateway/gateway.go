@@ -144,7 +144,8 @@ func New(ctx context.Context, opt Options) (g *Gateway, err error) {
 	g.entrance = access.Entrance{Gate: g.gate, Trusted: g.accounts.IsTrusted}
 	g.terms = terms.New(terms.Options{Config: g.cfg, Paths: opt.Paths, Store: g.store, Adapters: g.accounts, Workspace: g.workspace,
 		Resolve: g.courier.Resolve, Rules: g.rules, Log: g.log, Now: g.now})
-	if g.directory, err = directory.Open(ctx, directory.Options{Store: g.store, Accounts: g.accounts, Config: g.cfg, Rules: g.rules, Log: g.log, Now: g.now}); err != nil {
+	if g.directory, err = directory.Open(ctx, directory.Options{Store: g.store, Accounts: g.accounts, Config: g.cfg, Rules: g.rules,
+		Log: g.log, Now: g.now}); err != nil {
 		return nil, err
 	}
 	if err := g.buildCore(); err != nil {

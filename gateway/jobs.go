@@ -70,7 +70,8 @@ func (g *Gateway) openJobs() {
 		Printer: g.texts.Printer("en"), KeyOptions: g.terms.KeyOptions, Named: g.entrance.Named})
 	account := platforms.AccountID(cmp.Or(g.opt.Profile, config.DefaultProfile))
 	s.briefs = brief.New(brief.Options{
-		Store: g.store, Account: account, KeyOptions: g.terms.KeyOptions, Describe: g.accounts.Describe, Places: g.directory, Rules: g.rules, Config: g.briefConfig, Zone: g.zone,
+		Store: g.store, Account: account, KeyOptions: g.terms.KeyOptions, Describe: g.accounts.Describe, Places: g.directory, Rules: g.rules,
+		Config: g.briefConfig, Zone: g.zone,
 		Printer: g.printer, Metrics: g.metrics,
 		Render: func(at platforms.Address, markdown string) []platforms.Text {
 			return format.Render(markdown, g.accounts.Traits(at).Text)

@@ -127,8 +127,9 @@ func (n *notes) receive(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	at := n.at(platforms.ChatID(r.PathValue("chat")))
-	e := platforms.Event{ID: platforms.EventID(in.ID), Address: at, ChatType: noteType(at.Chat), At: platforms.Instant(time.Now()), Addressed: true,
-		Sender: platforms.User{ID: platforms.UserID(in.User), Name: in.User}, Message: &platforms.Message{ID: platforms.MessageID(in.ID), Text: in.Text}}
+	e := platforms.Event{ID: platforms.EventID(in.ID), Address: at, ChatType: noteType(at.Chat), At: platforms.Instant(time.Now()),
+		Addressed: true,
+		Sender:    platforms.User{ID: platforms.UserID(in.User), Name: in.User}, Message: &platforms.Message{ID: platforms.MessageID(in.ID), Text: in.Text}}
 	if run := n.running.Load(); run != nil {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()

@@ -45,7 +45,8 @@ func (g *Gateway) send(ctx context.Context, a delivery.SendArgs) (delivery.Sent,
 }
 
 // attachOwn takes out the files that a text of the command line names: they are files of this machine.
-func (g *Gateway) attachOwn(ctx context.Context, text string, at platforms.Address) (rest string, files []platforms.Attachment, refused []string) {
+func (g *Gateway) attachOwn(ctx context.Context, text string, at platforms.Address) (rest string, files []platforms.Attachment,
+	refused []string) {
 	media := g.terms.Chat().Media
 	media.Resolve = nil
 	rest, files, list := media.Attach(ctx, "", text, at.Platform, g.accounts.Traits(at), g.now())

@@ -33,7 +33,8 @@ func ParseTarget(s string) (Target, error) {
 	text := strings.TrimSpace(s)
 	head, place, placed := strings.Cut(text, ":")
 	name, account, qualified := strings.Cut(head, "/")
-	t := Target{Platform: Name(strings.ToLower(strings.TrimSpace(name))), Account: AccountID(strings.TrimSpace(account)), Place: strings.TrimSpace(place)}
+	t := Target{Platform: Name(strings.ToLower(strings.TrimSpace(name))), Account: AccountID(strings.TrimSpace(account)),
+		Place: strings.TrimSpace(place)}
 	switch {
 	case t.Platform == "":
 		return t, &TargetError{Target: s, Reason: "names no platform"}

@@ -195,7 +195,8 @@ func TestSourceOf_OriginOf(t *testing.T) {
 
 func TestOriginOf_Shared(t *testing.T) {
 	room := func(ct platforms.ChatType, thread platforms.ThreadID, user platforms.UserID) platforms.Event {
-		return platforms.Event{Address: platforms.Address{Platform: "x", Account: "a", Chat: "c", Thread: thread}, ChatType: ct, Sender: platforms.User{ID: user}}
+		return platforms.Event{Address: platforms.Address{Platform: "x", Account: "a", Chat: "c", Thread: thread}, ChatType: ct,
+			Sender: platforms.User{ID: user}}
 	}
 	for _, c := range []struct {
 		name string

@@ -215,7 +215,8 @@ func FuzzCoerce(f *testing.F) {
 			t.Fatalf("not stable: %q then %q", got, again)
 		}
 		_ = ValidateArguments(got, json.RawMessage(schema))
-		if _, err := SanitizeSchema(json.RawMessage(schema)); err != nil && json.Valid([]byte(schema)) && strings.HasPrefix(strings.TrimSpace(schema), "{") {
+		if _, err := SanitizeSchema(json.RawMessage(schema)); err != nil && json.Valid([]byte(schema)) &&
+			strings.HasPrefix(strings.TrimSpace(schema), "{") {
 			t.Fatalf("sanitise %q: %v", schema, err)
 		}
 	})

@@ -61,7 +61,8 @@ func TestBus_Batch_TimeLimitOfAGroup(t *testing.T) {
 			calls[i] = Call{ID: CallID(rune('1' + i)), Name: "slow"}
 		}
 		got := b.Batch(t.Context(), calls, nil)
-		require.Equal(t, []string{ExitOK, ExitOK, ExitTimeout, ExitTimeout, ExitCancelled}, []string{got[0].Exit, got[1].Exit, got[2].Exit, got[3].Exit, got[4].Exit})
+		require.Equal(t, []string{ExitOK, ExitOK, ExitTimeout, ExitTimeout, ExitCancelled},
+			[]string{got[0].Exit, got[1].Exit, got[2].Exit, got[3].Exit, got[4].Exit})
 		require.Contains(t, got[2].Content, "longer than its limit of 10s")
 		require.Contains(t, got[4].Content, "NOT invoked")
 		require.Contains(t, got[4].Content, "time limit of the calls that ran side by side")

@@ -58,7 +58,8 @@ func TestDefinitions_NameNoAbsentTool(t *testing.T) {
 
 // The schemas that are shipped are good ones: they compile, and strict servers need no change but the rare one.
 func TestDefinitions_SchemasAreUsable(t *testing.T) {
-	for _, tool := range []tools.Tool{clarify.New(nil), todo.New(nil), sessionsearch.New(sessionsearch.Options{}), memory.New(memory.NewStore(memory.Options{Dir: t.TempDir()}))} {
+	for _, tool := range []tools.Tool{clarify.New(nil), todo.New(nil), sessionsearch.New(sessionsearch.Options{}),
+		memory.New(memory.NewStore(memory.Options{Dir: t.TempDir()}))} {
 		err := tools.ValidateArguments([]byte(`{"no such argument":1}`), tool.Parameters)
 		var bad *tools.ArgumentError
 		require.ErrorAs(t, err, &bad, tool.Name)

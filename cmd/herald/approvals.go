@@ -154,7 +154,10 @@ func approvalsSuggestCmd(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r.Suggestions = slices.DeleteFunc(r.Suggestions, func(s approval.Suggestion) bool { return slices.Contains(cfg.CommandAllowlist, s.Kind) })
+			r.Suggestions = slices.DeleteFunc(r.Suggestions, func(s approval.Suggestion) bool {
+				return slices.Contains(cfg.CommandAllowlist,
+					s.Kind)
+			})
 			if apply < 0 || apply > len(r.Suggestions) {
 				return fmt.Errorf("--apply %d: there are %d suggestions", apply, len(r.Suggestions))
 			}

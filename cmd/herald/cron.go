@@ -20,7 +20,8 @@ import (
 func cronCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{Use: "cron", Short: "Make, see and change the jobs that run by themselves",
 		Example: "  herald cron list\n  herald cron add \"every weekday at 9\" \"send me the news\" --deliver telegram\n  herald cron history"}
-	cmd.AddCommand(cronListCmd(g), cronAddCmd(g), cronEditCmd(g), cronPauseCmd(g), cronResumeCmd(g), cronRunCmd(g), cronRemoveCmd(g), cronHistoryCmd(g),
+	cmd.AddCommand(cronListCmd(g), cronAddCmd(g), cronEditCmd(g), cronPauseCmd(g), cronResumeCmd(g), cronRunCmd(g), cronRemoveCmd(g),
+		cronHistoryCmd(g),
 		cronStatusCmd(g), cronIncidentsCmd(g), cronDoctorCmd(g), cronTickCmd(g))
 	return cmd
 }

@@ -71,6 +71,8 @@ Give it a model and a Telegram bot through the environment or ~/.herald/.env:
 	cmd.PersistentFlags().StringVar(&g.home, "home", "", "home directory (HERALD_HOME; default ~/.herald)")
 	cmd.PersistentFlags().StringVarP(&g.profile, "profile", "p", "", "profile name (HERALD_PROFILE; default \"default\")")
 	cmd.PersistentFlags().StringArrayVar(&g.set, "set", nil, "a setting as key=value, such as http.listen=127.0.0.1:0; may be repeated")
-	cmd.AddCommand(runCmd(g), statusCmd(g), sessionsCmd(g), sendCmd(g), channelsCmd(g), logsCmd(g), backupCmd(g), doctorCmd(g), configCmd(g), pairingCmd(g), approvalsCmd(g), rollbackCmd(g), checkpointsCmd(g), sandboxCmd(g), cronCmd(g), slackCmd(), teamsCmd(g), signalCmd(g), versionCmd())
+	cmd.AddCommand(runCmd(g), statusCmd(g), sessionsCmd(g), sendCmd(g), channelsCmd(g), logsCmd(g), backupCmd(g), doctorCmd(g), configCmd(g),
+		pairingCmd(g), approvalsCmd(g), rollbackCmd(g), checkpointsCmd(g), sandboxCmd(g), cronCmd(g), slackCmd(), teamsCmd(g), signalCmd(g),
+		versionCmd())
 	return cmd
 }

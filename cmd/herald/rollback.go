@@ -89,7 +89,8 @@ file name brings back that file alone. What was there before is kept: --undo bri
 	return cmd
 }
 
-func rollback(ctx context.Context, out io.Writer, store *checkpoint.Store, dir string, shown func(string) string, args []string, f rollbackFlags) error {
+func rollback(ctx context.Context, out io.Writer, store *checkpoint.Store, dir string, shown func(string) string, args []string,
+	f rollbackFlags) error {
 	switch {
 	case f.undo:
 		res, err := store.Undo(ctx, dir, "")

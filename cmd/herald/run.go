@@ -80,7 +80,8 @@ func run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	daemon, err := gateway.New(ctx, gateway.Options{Supervisor: supervisor, Config: cfg, Report: report, Source: source, Paths: paths, Profile: g.profileName(),
+	daemon, err := gateway.New(ctx, gateway.Options{Supervisor: supervisor, Config: cfg, Report: report, Source: source, Paths: paths,
+		Profile: g.profileName(),
 		Version: version(), Log: log, Redactor: secrets,
 		SetLevel: func(name string) {
 			if level, err := zerolog.ParseLevel(name); err == nil {

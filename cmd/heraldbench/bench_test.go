@@ -53,7 +53,8 @@ func TestQuantile_Share(t *testing.T) {
 
 func TestSpreadOf(t *testing.T) {
 	ms := time.Millisecond
-	require.Equal(t, spread{N: 4, Min: 1, Median: 3, P99: 4.5, Max: 4.5}, spreadOf([]time.Duration{3 * ms, 4500 * time.Microsecond, ms, 2 * ms}))
+	require.Equal(t, spread{N: 4, Min: 1, Median: 3, P99: 4.5, Max: 4.5}, spreadOf([]time.Duration{3 * ms, 4500 * time.Microsecond, ms,
+		2 * ms}))
 	require.Equal(t, spread{}, spreadOf(nil))
 	require.Zero(t, ratio(3, 0))
 }

@@ -26,7 +26,8 @@ type spread struct {
 // spreadOf sorts times in place.
 func spreadOf(times []time.Duration) spread {
 	slices.Sort(times)
-	return spread{N: len(times), Min: millis(quantile(times, 0)), Median: millis(quantile(times, 0.5)), P99: millis(quantile(times, 0.99)), Max: millis(quantile(times, 1))}
+	return spread{N: len(times), Min: millis(quantile(times, 0)), Median: millis(quantile(times, 0.5)), P99: millis(quantile(times, 0.99)),
+		Max: millis(quantile(times, 1))}
 }
 
 // millis is d in milliseconds.

@@ -24,8 +24,9 @@ func PolicyOf(cfg *config.Config) Policy {
 
 func platformPolicy(p config.Platform) PlatformPolicy {
 	return PlatformPolicy{
-		AllowedUsers: p.AllowedUsers, GroupAllowedUsers: p.GroupAllowedUsers, GroupAllowedChats: p.GroupAllowedChats, AllowedRoles: p.AllowedRoles,
-		AllowFrom: p.AllowFrom, GroupAllowFrom: p.GroupAllowFrom, AllowedChats: p.AllowedChats, AllowAll: p.AllowAll,
+		AllowedUsers: p.AllowedUsers, GroupAllowedUsers: p.GroupAllowedUsers, GroupAllowedChats: p.GroupAllowedChats,
+		AllowedRoles: p.AllowedRoles,
+		AllowFrom:    p.AllowFrom, GroupAllowFrom: p.GroupAllowFrom, AllowedChats: p.AllowedChats, AllowAll: p.AllowAll,
 		AllowUsernames: p.AllowUsernames, AllowBots: p.AllowBots, AdminFrom: p.AdminFrom, UserCommands: p.UserCommands,
 		GroupAdminFrom: p.GroupAdminFrom, GroupUserCommands: p.GroupUserCommands, UnauthorizedDM: p.UnauthorizedDM,
 	}

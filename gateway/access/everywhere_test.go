@@ -33,7 +33,8 @@ func TestGate_EveryPlatformAndKindOfEvent_P13(t *testing.T) {
 			}
 			check := func(what string, g *Gate, u platforms.User, chat platforms.ChatType, want bool) {
 				t.Helper()
-				e := platforms.Event{ID: "1", Address: platforms.Address{Platform: name, Account: "a", Chat: "room"}, ChatType: chat, Sender: u, Addressed: true}
+				e := platforms.Event{ID: "1", Address: platforms.Address{Platform: name, Account: "a", Chat: "room"}, ChatType: chat, Sender: u,
+					Addressed: true}
 				for _, e := range kinds(e) {
 					d := g.Decide(e, false)
 					require.Equal(t, want, d.Allowed, "%s: %s in %s", what, e.Kind(), chat)
@@ -73,7 +74,8 @@ func TestGate_Roles(t *testing.T) {
 		user platforms.User
 		want bool
 	}{{role("77"), true}, {role("1", "77"), true}, {role("7"), false}, {role(), false}, {role(""), false}, {role("*"), false},
-		{platforms.User{ID: "9"}, true}, {platforms.User{Roles: []string{"77"}}, false}, {platforms.User{ID: "6", IsBot: true, Roles: []string{"77"}}, false}} {
+		{platforms.User{ID: "9"}, true}, {platforms.User{Roles: []string{"77"}}, false},
+		{platforms.User{ID: "6", IsBot: true, Roles: []string{"77"}}, false}} {
 		d := g.Decide(from(c.user, platforms.Group), false)
 		require.Equal(t, c.want, d.Allowed, "%+v", c.user)
 	}

@@ -108,7 +108,8 @@ func (g *Gate) Decide(e platforms.Event, trusted bool) Decision {
 		return d
 	}
 	body := e.Message != nil || e.Command != nil
-	d.Pairing = g.approvals != nil && body && e.ChatType == platforms.DM && e.Sender.ID != "" && !e.Sender.IsBot && c.strangerDM(s.policy) == "pair"
+	d.Pairing = g.approvals != nil && body && e.ChatType == platforms.DM && e.Sender.ID != "" && !e.Sender.IsBot &&
+		c.strangerDM(s.policy) == "pair"
 	return d
 }
 

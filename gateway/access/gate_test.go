@@ -173,14 +173,16 @@ func TestGate_NoGrantNobody_P13(t *testing.T) {
 		id := rapid.SampledFrom([]string{"", "1", "*", "@anna", "telegram:1", " ", "none"})
 		user := platforms.User{ID: platforms.UserID(id.Draw(t, "id")), Alt: platforms.UserID(id.Draw(t, "alt")), Username: id.Draw(t, "username"),
 			Name: id.Draw(t, "name"), IsBot: rapid.Bool().Draw(t, "bot")}
-		e := from(user, rapid.SampledFrom([]platforms.ChatType{platforms.DM, platforms.Group, platforms.Channel, platforms.Thread, ""}).Draw(t, "chat"))
+		e := from(user, rapid.SampledFrom([]platforms.ChatType{platforms.DM, platforms.Group, platforms.Channel, platforms.Thread, ""}).Draw(t,
+			"chat"))
 		e.Address.Chat, e.ParentChat = platforms.ChatID(id.Draw(t, "chatid")), platforms.ChatID(id.Draw(t, "parent"))
 		e.Addressed = rapid.Bool().Draw(t, "addressed")
 		none := rapid.SliceOf(rapid.SampledFrom([]string{"", " ", "@", "telegram:"}))
 		p := on(PlatformPolicy{ // entries that name nobody, and settings that grant nothing
 			AllowedUsers: none.Draw(t, "a"), AllowFrom: none.Draw(t, "b"), GroupAllowedUsers: none.Draw(t, "c"), GroupAllowedChats: none.Draw(t, "d"),
-			AllowedChats: none.Draw(t, "e"), AdminFrom: []string{"*"}, UserCommands: []string{"*"}, GroupAdminFrom: []string{"*"}, AllowUsernames: rapid.Bool().Draw(t, "names"),
-			GuestMode: true, AllowBots: rapid.SampledFrom([]string{"", "none", "nonsense"}).Draw(t, "bots"), UnauthorizedDM: "pair",
+			AllowedChats: none.Draw(t, "e"), AdminFrom: []string{"*"}, UserCommands: []string{"*"}, GroupAdminFrom: []string{"*"},
+			AllowUsernames: rapid.Bool().Draw(t, "names"),
+			GuestMode:      true, AllowBots: rapid.SampledFrom([]string{"", "none", "nonsense"}).Draw(t, "bots"), UnauthorizedDM: "pair",
 		})
 		for _, e := range kinds(e) {
 			if d := New(p, approved{}).Decide(e, false); d.Allowed || d.MayCommand("help") || d.Tier != TierNone {
@@ -216,7 +218,8 @@ func TestGate_Pairing(t *testing.T) {
 }
 
 func TestGate_Tiers(t *testing.T) {
-	g := New(on(PlatformPolicy{AllowAll: true, AdminFrom: []string{"1"}, UserCommands: []string{"/Model", "set_home"}, GroupAdminFrom: []string{"2"}, GroupAllowedChats: []string{"-100"}}), nil)
+	g := New(on(PlatformPolicy{AllowAll: true, AdminFrom: []string{"1"}, UserCommands: []string{"/Model", "set_home"},
+		GroupAdminFrom: []string{"2"}, GroupAllowedChats: []string{"-100"}}), nil)
 	decide := func(u platforms.User, chat platforms.ChatType) Decision { return g.Decide(from(u, chat), false) }
 
 	admin := decide(person("1"), platforms.DM)
@@ -248,7 +251,8 @@ func TestGate_Tiers(t *testing.T) {
 	require.Equal(t, TierUser, decide(platforms.User{}, platforms.Group).Tier, "* is everyone, and nobody is not")
 	require.Equal(t, TierUser, decide(platforms.User{ID: "7", IsBot: true}, platforms.Group).Tier)
 
-	all := New(on(PlatformPolicy{AllowAll: true, AdminFrom: []string{"1"}, UserCommands: []string{"*"}}), nil).Decide(from(person("2"), platforms.DM), false)
+	all := New(on(PlatformPolicy{AllowAll: true, AdminFrom: []string{"1"}, UserCommands: []string{"*"}}),
+		nil).Decide(from(person("2"), platforms.DM), false)
 	require.True(t, all.MayCommand("restart"))
 	require.Equal(t, TierUser, all.Tier)
 }

@@ -196,7 +196,8 @@ func (p *Pairing) request(tx sessions.Tx, row Pending, now time.Time) error {
 	if others >= MaxPending {
 		return ErrTooManyPending
 	}
-	return errors.Join(writeValue(tx, sessions.SpacePairingPending, key, row, now), writeValue(tx, sessions.SpacePairingRequests, key, now, now))
+	return errors.Join(writeValue(tx, sessions.SpacePairingPending, key, row, now),
+		writeValue(tx, sessions.SpacePairingRequests, key, now, now))
 }
 
 // Approve lets in the user whose waiting code this is. Case, spaces and "-" in the code make no difference.
@@ -275,7 +276,8 @@ func (p *Pairing) approve(tx sessions.Tx, platform platforms.Name, match *Pendin
 	}
 	a = Approval{Platform: platform, User: match.User, Name: match.Name, At: now}
 	key := p.name(platform, match.User)
-	return a, nil, errors.Join(writeValue(tx, sessions.SpacePairingApproved, key, a, now), tx.SetValue(sessions.SpacePairingPending, key, nil, now),
+	return a, nil, errors.Join(writeValue(tx, sessions.SpacePairingApproved, key, a, now),
+		tx.SetValue(sessions.SpacePairingPending, key, nil, now),
 		tx.SetValue(sessions.SpacePairingRequests, key, nil, now), tx.SetValue(sessions.SpacePairingFailures, string(platform), nil, now))
 }
 

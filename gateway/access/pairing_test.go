@@ -216,7 +216,8 @@ func TestPairing_CodeIsSecret(t *testing.T) {
 	require.NotContains(t, shown, fmt.Sprintf("%x", code.Reveal()))
 	require.NotContains(t, shown, "WRONGXYZ")
 	require.NoError(t, store.View(ctx, func(v sessions.View) error {
-		for _, space := range []sessions.Space{sessions.SpacePairingPending, sessions.SpacePairingRequests, sessions.SpacePairingFailures, sessions.SpacePairingApproved} {
+		for _, space := range []sessions.Space{sessions.SpacePairingPending, sessions.SpacePairingRequests, sessions.SpacePairingFailures,
+			sessions.SpacePairingApproved} {
 			values, err := v.Values(space)
 			require.NoError(t, err)
 			for _, val := range values {

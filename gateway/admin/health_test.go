@@ -63,7 +63,8 @@ func TestMetrics(t *testing.T) {
 	m.Adapter("telegram").GateWaited(time.Second)
 	m.Gauge("inbox_new", "Messages that wait.", func() float64 { return 4 })
 	m.Tool(tools.Event{Phase: tools.PhaseStarted})
-	m.Tool(tools.Event{Phase: tools.PhaseFinished, Spec: tools.Spec{Name: "terminal", Toolset: "terminal"}, Call: tools.Call{Caller: tools.Caller{User: "4711", Chat: "4712"}},
+	m.Tool(tools.Event{Phase: tools.PhaseFinished, Spec: tools.Spec{Name: "terminal", Toolset: "terminal"},
+		Call:   tools.Call{Caller: tools.Caller{User: "4711", Chat: "4712"}},
 		Result: &tools.Result{Exit: tools.ExitOK}})
 	m.Tool(tools.Event{Phase: tools.PhaseFinished, Spec: tools.Spec{Name: "made_up_4713"}, Result: &tools.Result{Exit: tools.ExitInvalid}})
 	text := get(m.Handler()).Body.String()

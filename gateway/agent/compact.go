@@ -278,7 +278,8 @@ func ask(ctx context.Context, m model.Model, rows []sessions.Message, focus stri
 		ask += " Pay most attention to: " + focus
 	}
 	all := clip(listing(rows, 4000), m.Info().Context*3)
-	resp, err := m.Stream(ctx, model.Request{System: ask, Messages: []model.Message{{Role: "user", Text: all}}, MaxOutput: 2000}, func(model.Delta) {})
+	resp, err := m.Stream(ctx, model.Request{System: ask, Messages: []model.Message{{Role: "user", Text: all}}, MaxOutput: 2000},
+		func(model.Delta) {})
 	if err != nil || strings.TrimSpace(resp.Text) == "" {
 		return "", false
 	}

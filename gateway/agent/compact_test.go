@@ -23,7 +23,8 @@ func numbered(rows ...sessions.Message) []sessions.Message {
 
 func TestPlanSpan(t *testing.T) {
 	talk := numbered(user("1"), answer("2"), user("3"), answer("4"), user("5"), answer("6"))
-	tools := numbered(user("1"), answer("", "a", "b"), result("a", ""), result("b", ""), answer("5"), user("6"), answer("", "c"), result("c", ""), answer("9"))
+	tools := numbered(user("1"), answer("", "a", "b"), result("a", ""), result("b", ""), answer("5"), user("6"), answer("", "c"),
+		result("c", ""), answer("9"))
 	heard := numbered(user("1"), answer("2"), user("3"), answer("", "a"), of(sessions.KindObserved, user("5")), result("a", ""), answer("7"))
 	for _, c := range []struct {
 		name        string

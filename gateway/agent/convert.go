@@ -107,7 +107,8 @@ func resultOf(call string, behind []sessions.Message) (sessions.Message, bool) {
 }
 
 func appendAssistant(out []model.Message, row sessions.Message, behind []sessions.Message) []model.Message {
-	if n := len(out); row.Kind == sessions.KindMirror || (len(row.ToolCalls) == 0 && n > 0 && out[n-1].Role == "assistant" && len(out[n-1].ToolCalls) == 0) {
+	if n := len(out); row.Kind == sessions.KindMirror || (len(row.ToolCalls) == 0 && n > 0 && out[n-1].Role == "assistant" &&
+		len(out[n-1].ToolCalls) == 0) {
 		if n > 0 && out[n-1].Role == "assistant" && len(out[n-1].ToolCalls) == 0 {
 			out[n-1].Text += "\n\n" + row.Content
 			return out

@@ -106,7 +106,8 @@ func TestConversation_ShowsPicturesOfTheRunningTurnOnly(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("png"), 0o600))
 	picture := func(turn sessions.TurnID, path string) sessions.Message {
 		row := user("look")
-		row.Turn, row.Attachments = turn, []platforms.Attachment{{Kind: platforms.Image, MIME: "image/png", Path: path}, {Kind: platforms.Document, Path: path}}
+		row.Turn, row.Attachments = turn, []platforms.Attachment{{Kind: platforms.Image, MIME: "image/png", Path: path},
+			{Kind: platforms.Document, Path: path}}
 		return row
 	}
 	rows := []sessions.Message{picture(1, path), answer("a cat"), picture(2, path), picture(2, path+".gone")}
@@ -126,7 +127,8 @@ func rowsOf(t *rapid.T) []sessions.Message {
 		switch rapid.IntRange(0, 5).Draw(t, "who") {
 		case 0, 1:
 			row = user(text)
-			row.Kind = rapid.SampledFrom([]sessions.Kind{"", "", sessions.KindSteer, sessions.KindObserved, sessions.KindSummary, sessions.KindMirror}).Draw(t, "kind")
+			row.Kind = rapid.SampledFrom([]sessions.Kind{"", "", sessions.KindSteer, sessions.KindObserved, sessions.KindSummary,
+				sessions.KindMirror}).Draw(t, "kind")
 		case 2:
 			row = answer(text)
 			row.Kind = rapid.SampledFrom([]sessions.Kind{"", sessions.KindMirror, sessions.KindPartial, sessions.KindNotice}).Draw(t, "kind")

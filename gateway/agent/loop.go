@@ -264,7 +264,8 @@ func (r *run) dated() []sessions.Message {
 	}
 	rows := slices.Clone(r.rows)
 	for i, row := range rows {
-		if row.Role == sessions.User && row.Kind != sessions.KindSummary && row.Kind != sessions.KindEarlier && row.Kind != sessions.KindDelivery && !row.At.IsZero() {
+		if row.Role == sessions.User && row.Kind != sessions.KindSummary && row.Kind != sessions.KindEarlier &&
+			row.Kind != sessions.KindDelivery && !row.At.IsZero() {
 			rows[i].Content = row.At.In(r.in.Now().Location()).Format("[2006-01-02 15:04 MST] ") + row.Content
 		}
 	}

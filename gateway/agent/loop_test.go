@@ -398,7 +398,8 @@ func TestLoop_DatesMessagesOfPeople(t *testing.T) {
 	row := user("go")
 	row.At = at
 	s := replies(says("done"))
-	_, err := perform(t, s, agent.DefaultLimits(), agent.Input{History: []sessions.Message{row}, Timestamps: true, Now: func() time.Time { return at }})
+	_, err := perform(t, s, agent.DefaultLimits(), agent.Input{History: []sessions.Message{row}, Timestamps: true,
+		Now: func() time.Time { return at }})
 	require.NoError(t, err)
 	require.Equal(t, "u: [2026-03-04 05:06 UTC] go", last(s.got[0]))
 }

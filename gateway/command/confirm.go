@@ -120,7 +120,8 @@ func (q *Request) askFirst(ctx context.Context, ask question) error {
 	}
 	shown := "❓ " + ask.text + "\n" + q.t("confirm.how", locales.Str("command", format.Code(again+" "+ask.yes)))
 	q.kept = func(tx sessions.Tx, prompt sessions.OutboxID) error {
-		data, err := json.Marshal(confirmation{Command: q.spec.Name, Args: ask.args, Key: q.Control.Key(), User: userOf(q.Item), Prompt: prompt, Text: ask.text, At: q.Now()})
+		data, err := json.Marshal(confirmation{Command: q.spec.Name, Args: ask.args, Key: q.Control.Key(), User: userOf(q.Item), Prompt: prompt,
+			Text: ask.text, At: q.Now()})
 		if err != nil {
 			return err
 		}

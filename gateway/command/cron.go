@@ -398,7 +398,8 @@ func (c *cronRequest) showRuns(ctx context.Context, list []cron.Job, id cron.Job
 		if i := slices.IndexFunc(list, func(j cron.Job) bool { return j.ID == run.Job }); i >= 0 {
 			name = list[i].Name
 		}
-		lines = append(lines, "• "+c.t("command.cron.run_line", locales.Str("time", view.When(c.Printer, run.Slot, c.jobs.Zone())), locales.Str("name", bold(name)), locales.Str("end", c.end(run.State, run.Reason)))+c.went(brief.ReadResult(run)))
+		lines = append(lines, "• "+c.t("command.cron.run_line", locales.Str("time", view.When(c.Printer, run.Slot, c.jobs.Zone())),
+			locales.Str("name", bold(name)), locales.Str("end", c.end(run.State, run.Reason)))+c.went(brief.ReadResult(run)))
 	}
 	return c.reply(ctx, strings.Join(lines, "\n"))
 }

@@ -174,9 +174,11 @@ func TestCron_List(t *testing.T) {
 		r.Update(func(tx sessions.Tx) error {
 			result, err := json.Marshal(brief.Result{Deliveries: []brief.Delivery{
 				{Target: cron.Target{Address: platforms.Address{Platform: "slack", Chat: "C1", Thread: "7"}}, State: sessions.OutSent},
-				{Target: cron.Target{Address: platforms.Address{Platform: "telegram", Chat: "2"}}, State: sessions.OutFailed, Error: "the chat is gone"}}, Problems: []string{"no platform called x runs here"}})
+				{Target: cron.Target{Address: platforms.Address{Platform: "telegram", Chat: "2"}}, State: sessions.OutFailed,
+					Error: "the chat is gone"}}, Problems: []string{"no platform called x runs here"}})
 			require.NoError(t, err)
-			run := sessions.Run{Job: cron.JobID(news), Slot: time.Unix(0, 0), Until: time.Unix(0, 0), Slots: 1, Kind: sessions.RunManual, Began: time.Unix(0, 0)}
+			run := sessions.Run{Job: cron.JobID(news), Slot: time.Unix(0, 0), Until: time.Unix(0, 0), Slots: 1, Kind: sessions.RunManual,
+				Began: time.Unix(0, 0)}
 			if _, err := tx.ClaimRun(&run, time.Time{}); err != nil {
 				return err
 			}
@@ -188,7 +190,8 @@ func TestCron_List(t *testing.T) {
 
 // end gives the job's slot an end, as the scheduler does, and no slot after it.
 func end(tx sessions.Tx, j cron.Job, state sessions.RunState, reason string) error {
-	run := sessions.Run{Job: j.ID, Slot: j.Next, Until: j.Next, Slots: 1, Kind: sessions.RunOnTime, State: state, Reason: reason, Began: j.Next}
+	run := sessions.Run{Job: j.ID, Slot: j.Next, Until: j.Next, Slots: 1, Kind: sessions.RunOnTime, State: state, Reason: reason,
+		Began: j.Next}
 	if _, err := tx.ClaimRun(&run, time.Time{}); err != nil {
 		return err
 	}
@@ -281,7 +284,8 @@ func TestCron_RunNow(t *testing.T) {
 		p.ran, p.err = nil, nil
 		r.Update(func(tx sessions.Tx) error {
 			j := p.all(t)[0]
-			_, err := tx.ClaimRun(&sessions.Run{Job: j.ID, Slot: j.Next, Until: j.Next, Slots: 1, Kind: sessions.RunOnTime, Began: j.Next}, time.Time{})
+			run := sessions.Run{Job: j.ID, Slot: j.Next, Until: j.Next, Slots: 1, Kind: sessions.RunOnTime, Began: j.Next}
+			_, err := tx.ClaimRun(&run, time.Time{})
 			return err
 		})
 		require.Equal(t, "**tea** is running already.", ask(r, "a", "/cron run tea"))

@@ -136,7 +136,8 @@ func New(s Services) *Registry {
 		s.Now = time.Now
 	}
 	r := &Registry{s: s, byName: map[string]*Spec{}}
-	for _, family := range [][]Spec{talkCommands(), sessionCommands(), fileCommands(), approvalCommands(), modelCommands(), cronCommands(), placeCommands(), infoCommands()} {
+	for _, family := range [][]Spec{talkCommands(), sessionCommands(), fileCommands(), approvalCommands(), modelCommands(), cronCommands(),
+		placeCommands(), infoCommands()} {
 		for _, spec := range family {
 			r.specs = append(r.specs, &spec)
 			for _, name := range append([]string{spec.Name}, spec.Aliases...) {

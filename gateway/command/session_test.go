@@ -120,7 +120,8 @@ func TestCompress(t *testing.T) {
 			route, err := tx.Route(rt.KeyOf("b"))
 			for range 3 {
 				if err == nil {
-					err = tx.Append(&sessions.Message{Session: route.Session, Role: sessions.Assistant, Kind: sessions.KindMirror, Content: "it is noon", Active: true})
+					err = tx.Append(&sessions.Message{Session: route.Session, Role: sessions.Assistant, Kind: sessions.KindMirror, Content: "it is noon",
+						Active: true})
 				}
 			}
 			return err

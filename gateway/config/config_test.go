@@ -168,7 +168,8 @@ func TestDiff(t *testing.T) {
 func TestInForce(t *testing.T) {
 	running, loaded := Default(all.Kinds()...), Default(all.Kinds()...)
 	loaded.HTTP.Listen, loaded.GroupSessionsPerUser, loaded.Terminal.Cwd = "127.0.0.1:1", false, "/elsewhere"
-	loaded.Display.BusyInputMode, own[*telegram.Settings](loaded).Token, own[*web.Settings](loaded).AllowedUsers = "queue", NewSecret("1:new"), []string{"1"}
+	loaded.Display.BusyInputMode, own[*telegram.Settings](loaded).Token, own[*web.Settings](loaded).AllowedUsers = "queue",
+		NewSecret("1:new"), []string{"1"}
 	got := InForce(running, loaded)
 	require.Equal(t, running.HTTP, got.HTTP)
 	require.True(t, got.GroupSessionsPerUser)

@@ -431,7 +431,8 @@ func (w *Worker) tellModel(tx sessions.Tx, row *sessions.OutboxRow, notes []stri
 	for _, a := range row.Message.Attachments {
 		notes = append([]string{"file " + a.Name}, notes...)
 	}
-	return tx.Append(&sessions.Message{Session: row.Session, Turn: row.Turn, Role: sessions.User, Kind: sessions.KindDelivery, Active: true, At: w.opt.Now(),
+	return tx.Append(&sessions.Message{Session: row.Session, Turn: row.Turn, Role: sessions.User, Kind: sessions.KindDelivery, Active: true,
+		At:      w.opt.Now(),
 		Content: "[The platform did not take all of your message, and the people know it: " + strings.Join(notes, "; ") + "]"})
 }
 

@@ -68,7 +68,8 @@ func (w *Worker) Send(ctx context.Context, at platforms.Address, text string, fi
 
 // compose makes the rows of a message: its text in the platform's form, then the files that it names and that may go there.
 // kept is what the conversation keeps.
-func (w *Worker) compose(ctx context.Context, at platforms.Address, text string, paths []string, attach Attach) (kept string, rows []*sessions.OutboxRow, refused []string) {
+func (w *Worker) compose(ctx context.Context, at platforms.Address, text string, paths []string, attach Attach) (kept string,
+	rows []*sessions.OutboxRow, refused []string) {
 	for _, path := range paths {
 		text += "\nMEDIA:\"" + strings.ReplaceAll(path, "\"", "") + "\""
 	}
@@ -77,7 +78,8 @@ func (w *Worker) compose(ctx context.Context, at platforms.Address, text string,
 		rows = w.Rows(sessions.OutSend, at, text)
 	}
 	for _, a := range files {
-		rows = append(rows, &sessions.OutboxRow{Kind: sessions.OutSend, Message: platforms.Outgoing{Address: at, Attachments: []platforms.Attachment{a}}})
+		rows = append(rows, &sessions.OutboxRow{Kind: sessions.OutSend, Message: platforms.Outgoing{Address: at,
+			Attachments: []platforms.Attachment{a}}})
 		text += "\n[sent the file " + a.Name + "]"
 	}
 	return strings.TrimSpace(text), rows, refused
@@ -93,7 +95,8 @@ func mirror(tx sessions.Tx, at platforms.Address, text string, now time.Time) er
 		if s.Origin.Address.Thread != at.Thread {
 			continue
 		}
-		err := tx.Append(&sessions.Message{Session: s.ID, Role: sessions.Assistant, Kind: sessions.KindMirror, Content: text, At: now, Active: true})
+		err := tx.Append(&sessions.Message{Session: s.ID, Role: sessions.Assistant, Kind: sessions.KindMirror, Content: text, At: now,
+			Active: true})
 		if err != nil {
 			return err
 		}

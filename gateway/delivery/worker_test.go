@@ -285,7 +285,8 @@ func TestWorker_TellsEveryNote(t *testing.T) {
 	for i := range 30 {
 		notes = append(notes, fmt.Sprintf("file-%02d.png was not sent: it is too large.", i))
 	}
-	s := &service{traits: platforms.Traits{Text: platforms.TextTraits{Dialect: platforms.SignalStyles, Limit: 300, Unit: platforms.UTF16, Number: true}}, notes: notes}
+	s := &service{traits: platforms.Traits{Text: platforms.TextTraits{Dialect: platforms.SignalStyles, Limit: 300, Unit: platforms.UTF16,
+		Number: true}}, notes: notes}
 	within(t, s, s, func(t *testing.T, b *bench) {
 		b.post(final("see"))
 		time.Sleep(time.Minute)

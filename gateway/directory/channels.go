@@ -54,8 +54,9 @@ func (d *Directory) Channels(ctx context.Context, q Query) ([]Channel, error) {
 			if room.User != "" {
 				kind = platforms.DM
 			}
-			lines = append(lines, Channel{Target: RoomTarget(a, room, count[a.Platform] > 1), Name: room.Name, Names: room.Aliases, Type: string(kind),
-				In: room.Parent, Home: home.Chat != "" && home.Chat == room.Address.Chat && (home.Account == "" || home.Account == a.ID)})
+			lines = append(lines, Channel{Target: RoomTarget(a, room, count[a.Platform] > 1), Name: room.Name, Names: room.Aliases,
+				Type: string(kind),
+				In:   room.Parent, Home: home.Chat != "" && home.Chat == room.Address.Chat && (home.Account == "" || home.Account == a.ID)})
 		}
 	}
 	if !found {

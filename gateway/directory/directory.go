@@ -159,7 +159,10 @@ func (d *Directory) set(ctx context.Context, account platforms.Account, listed [
 	if string(before) == string(data) {
 		return nil
 	}
-	return d.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return tx.SetValue(sessions.SpaceDirectory, account.String(), data, now) })
+	return d.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
+		return tx.SetValue(sessions.SpaceDirectory,
+			account.String(), data, now)
+	})
 }
 
 // mergeRooms returns the listed rooms and people, then the chats of sessions that are none of them, without

@@ -50,7 +50,8 @@ func town() directory.Resolver {
 		return platforms.Account{Platform: platforms.Name(p), ID: platforms.AccountID(id)}
 	}
 	room := func(a platforms.Account, chat, name string, aliases ...string) platforms.Room {
-		return platforms.Room{Address: platforms.Address{Platform: a.Platform, Account: a.ID, Chat: platforms.ChatID(chat)}, Type: platforms.Channel, Name: name, Aliases: aliases}
+		return platforms.Room{Address: platforms.Address{Platform: a.Platform, Account: a.ID, Chat: platforms.ChatID(chat)},
+			Type: platforms.Channel, Name: name, Aliases: aliases}
 	}
 	tg, one, two, sig, teams := acc("telegram", "42"), acc("slack", "T1"), acc("slack", "T2"), acc("signal", "+491"), acc("teams", "app")
 	parent := room(teams, "19:b@thread.tacv2", "General")
@@ -64,7 +65,8 @@ func town() directory.Resolver {
 		sig:   {room(sig, "group:q/1==", "Garden")},
 		teams: {parent, other},
 	}
-	homes := map[platforms.Name]directory.Home{"telegram": {Chat: "-100", Thread: "7", Name: "Home"}, "slack": {Account: "T2", Chat: "C2", Name: "Base"}, "signal": {Chat: "+492", Name: "Home"}}
+	homes := map[platforms.Name]directory.Home{"telegram": {Chat: "-100", Thread: "7", Name: "Home"},
+		"slack": {Account: "T2", Chat: "C2", Name: "Base"}, "signal": {Chat: "+492", Name: "Home"}}
 	return directory.Resolver{
 		Rules:    platforms.RulesOf(all.Kinds()),
 		Accounts: func() []platforms.Account { return []platforms.Account{tg, one, two, sig, teams} },

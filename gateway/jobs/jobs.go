@@ -93,7 +93,8 @@ func New(o Options) *Jobs {
 	config := o.Ends.o.Config
 	j.scheduler = cron.New(cron.Options{Store: o.Ends.o.Store, Zone: o.Zone, CatchUp: func() bool { return config().CatchUp },
 		Start: j.start,
-		Alive: j.alive, Lost: j.lost, Missed: j.missed, Claimed: j.claimed, Looked: j.looked, Requests: o.Ends.o.Requests, Now: j.now, Log: o.Log})
+		Alive: j.alive, Lost: j.lost, Missed: j.missed, Claimed: j.claimed, Looked: j.looked, Requests: o.Ends.o.Requests, Now: j.now,
+		Log: o.Log})
 	return j
 }
 

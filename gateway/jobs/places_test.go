@@ -49,7 +49,8 @@ func (a *asks) again(connected func() bool) {
 // that of a real reply in it.
 func TestCronPlaces_Discord(t *testing.T) {
 	const botID, token = "700000000000000001", "NzAwMDAwMDAwMDAwMDAwMDAx.GsuperX.secret-part_of-the-token"
-	begin := func(t *testing.T, home func(*discordtest.Discord, discordtest.ID, discordtest.ID) discordtest.ID) (a *asks, fake *discordtest.Discord, at discordtest.ID, people []discordtest.ID) {
+	begin := func(t *testing.T, home func(*discordtest.Discord, discordtest.ID, discordtest.ID) discordtest.ID) (a *asks,
+		fake *discordtest.Discord, at discordtest.ID, people []discordtest.ID) {
 		fake = discordtest.New(discordtest.Options{Token: token, BotID: botID})
 		url, err := fake.Start()
 		require.NoError(t, err)

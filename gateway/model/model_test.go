@@ -139,7 +139,8 @@ func TestRetry_Interrupt(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(300*time.Millisecond, func() { cancel(stop) })
 		start := time.Now()
-		_, _, _, err := stream(ctx, model.Retry(&fake{replies: []any{fails(model.Down)}}, model.RetryPolicy{Backoff: time.Minute, MaxBackoff: time.Hour}))
+		_, _, _, err := stream(ctx, model.Retry(&fake{replies: []any{fails(model.Down)}},
+			model.RetryPolicy{Backoff: time.Minute, MaxBackoff: time.Hour}))
 		require.ErrorIs(t, err, stop)
 		require.Equal(t, 300*time.Millisecond, time.Since(start))
 	})
@@ -169,7 +170,8 @@ func TestRetry_Waits(t *testing.T) {
 
 func TestFallback(t *testing.T) {
 	for _, kind := range []model.Kind{model.Auth, model.NotFound, model.RateLimit, model.Overloaded, model.Down, model.Invalid} {
-		a, b, c := &fake{name: "first", replies: []any{partial{"wrong", fails(kind)}}}, &fake{name: "second", replies: []any{fails(kind)}}, &fake{name: "third", replies: []any{says("right")}}
+		a, b, c := &fake{name: "first", replies: []any{partial{"wrong", fails(kind)}}}, &fake{name: "second", replies: []any{fails(kind)}},
+			&fake{name: "third", replies: []any{says("right")}}
 		m := model.Fallback(a, b, c)
 		resp, shown, restarts, err := stream(t.Context(), m)
 		require.NoError(t, err)
@@ -279,7 +281,8 @@ func FuzzParseArguments(f *testing.F) {
 }
 
 func TestPaired(t *testing.T) {
-	sound := []model.Message{{Role: "user", Text: "a"}, {Role: "assistant", ToolCalls: []model.ToolCall{{ID: "1"}, {ID: "2"}}}, {Role: "tool", ToolCallID: "1"}, {Role: "tool", ToolCallID: "2"}, {Role: "assistant", Text: "b"}}
+	sound := []model.Message{{Role: "user", Text: "a"}, {Role: "assistant", ToolCalls: []model.ToolCall{{ID: "1"}, {ID: "2"}}},
+		{Role: "tool", ToolCallID: "1"}, {Role: "tool", ToolCallID: "2"}, {Role: "assistant", Text: "b"}}
 	require.Same(t, &sound[0], &model.Paired(sound)[0], "a sound conversation is not copied")
 
 	got := model.Paired([]model.Message{

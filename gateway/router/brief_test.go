@@ -27,7 +27,8 @@ func bring(r *rt.Rig, chat string) {
 		if err != nil {
 			return err
 		}
-		return tx.Append(&sessions.Message{Session: s.ID, Role: sessions.User, Kind: sessions.KindMirror, Content: news, Active: true, At: time.Now()})
+		return tx.Append(&sessions.Message{Session: s.ID, Role: sessions.User, Kind: sessions.KindMirror, Content: news, Active: true,
+			At: time.Now()})
 	})
 }
 
@@ -67,10 +68,11 @@ func TestBrief_BeginsAConversation(t *testing.T) {
 
 // looker is a tool that does something while it runs.
 func looker(during func()) tools.Tool {
-	return tools.Tool{Spec: tools.Spec{Name: "look", Toolset: "test", Description: "Looks.", ReadOnly: true}, Run: func(context.Context, tools.Call) (tools.Result, error) {
-		during()
-		return tools.Result{Content: "seen"}, nil
-	}}
+	return tools.Tool{Spec: tools.Spec{Name: "look", Toolset: "test", Description: "Looks.", ReadOnly: true},
+		Run: func(context.Context, tools.Call) (tools.Result, error) {
+			during()
+			return tools.Result{Content: "seen"}, nil
+		}}
 }
 
 // A brief that arrives between a call and its result leaves both together, in this turn, in the next one, and after a

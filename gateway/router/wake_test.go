@@ -142,14 +142,15 @@ func TestRouter_InternalEventsOfAdaptersAreRefused(t *testing.T) {
 
 // A call that only waits makes way for a person's message, and the turn takes it in.
 func TestRouter_MessagesEndCallsThatWait(t *testing.T) {
-	waiting := tools.Tool{Spec: tools.Spec{Name: "wait", Toolset: "test", Timeout: -1}, Run: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
-		select {
-		case <-tools.Attention(ctx):
-			return tools.Result{Content: "cut short"}, nil
-		case <-ctx.Done():
-			return tools.Result{}, ctx.Err()
-		}
-	}}
+	waiting := tools.Tool{Spec: tools.Spec{Name: "wait", Toolset: "test", Timeout: -1},
+		Run: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
+			select {
+			case <-tools.Attention(ctx):
+				return tools.Result{Content: "cut short"}, nil
+			case <-ctx.Done():
+				return tools.Result{}, ctx.Err()
+			}
+		}}
 	for _, mode := range []turn.Mode{turn.Interrupt, turn.Steer} {
 		t.Run(string(mode), func(t *testing.T) {
 			rt.Within(t, rt.Options{Tools: []tools.Tool{waiting}, Tune: func(o *router.Options) {

@@ -27,7 +27,8 @@ func (t *Terms) Display(at platforms.Address, o sessions.Options) show.Display {
 	cfg, d, p := t.o.Config(), t.Shown(at), t.platform(at.Platform)
 	out := show.Display{
 		Streaming: d.Streaming, EditInterval: cfg.Streaming.EditInterval, EditThreshold: cfg.Streaming.Buffer, Cursor: cfg.Streaming.Cursor,
-		Typing: p.Typing, Reactions: cfg.Platforms.Reacts(at.Platform), Live: d.LiveStatus, LiveText: p.TypingStatus, Progress: d.ToolProgress, PreviewLength: d.PreviewLength, Cleanup: d.Cleanup, Interim: d.Interim,
+		Typing: p.Typing, Reactions: cfg.Platforms.Reacts(at.Platform), Live: d.LiveStatus, LiveText: p.TypingStatus, Progress: d.ToolProgress,
+		PreviewLength: d.PreviewLength, Cleanup: d.Cleanup, Interim: d.Interim,
 		ReplyTo: p.ReplyTo, Reasoning: d.ShowReasoning, ReasoningForm: d.ReasoningStyle, Separate: d.ToolGrouping == "separate",
 		Memory: d.MemoryNotices,
 	}

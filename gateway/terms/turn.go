@@ -47,7 +47,8 @@ func (t *Terms) Chat() turn.Settings {
 	}
 	return turn.Settings{
 		Limits: limits, IdleLimit: cfg.Agent.Timeout, IdleWarning: cfg.Agent.TimeoutWarning, StallNotice: cfg.Agent.StallTimeout,
-		Reasoning: cfg.Model.Reasoning, MaxAttempts: cfg.Agent.MaxCrashes, MaxInboundLen: int(cfg.Gateway.MaxMessage), History: cfg.Gateway.HistoryLimit,
+		Reasoning: cfg.Model.Reasoning, MaxAttempts: cfg.Agent.MaxCrashes, MaxInboundLen: int(cfg.Gateway.MaxMessage),
+		History:  cfg.Gateway.HistoryLimit,
 		MaxMedia: int64(cfg.Gateway.MaxInboundMedia), MediaDir: filepath.Join(t.o.Paths.Media, "in"),
 		Media: show.MediaPolicy{
 			Roots: []string{t.o.Paths.Media}, AllowDirs: cfg.Gateway.MediaAllowDirs, Strict: cfg.Gateway.StrictMedia,

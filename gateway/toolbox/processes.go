@@ -125,7 +125,10 @@ func (r *records) Tell(ctx context.Context, n process.News) error { return r.wak
 
 // Delete implements process.Store.
 func (r *records) Delete(ctx context.Context, id string) error {
-	err := r.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error { return tx.SetValue(sessions.SpaceProcess, id, nil, r.o.Now()) })
+	err := r.o.Store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
+		return tx.SetValue(sessions.SpaceProcess, id, nil,
+			r.o.Now())
+	})
 	if errors.Is(err, sessions.ErrNotFound) {
 		return nil
 	}

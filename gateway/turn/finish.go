@@ -95,7 +95,8 @@ func (run *Run) conclude(state sessions.TurnState, reason string, rows []*sessio
 }
 
 // close ends the turn's rows inside a transaction. It returns rows to queue after the commit.
-func (run *Run) close(tx sessions.Tx, state sessions.TurnState, reason string, used sessions.Usage, claimed []sessions.InboxID) ([]*sessions.OutboxRow, error) {
+func (run *Run) close(tx sessions.Tx, state sessions.TurnState, reason string, used sessions.Usage,
+	claimed []sessions.InboxID) ([]*sessions.OutboxRow, error) {
 	run.over.Store(true)
 	if err := tx.SetInbox(sessions.InboxDone, run.turn.ID, string(state), claimed...); err != nil {
 		return nil, err

@@ -121,7 +121,8 @@ func (run *Run) Absorb(ctx context.Context) ([]sessions.Message, error) {
 	var out []*sessions.OutboxRow
 	var undelivered *sessions.Message
 	if strings.TrimSpace(partial) != "" {
-		rows = append(rows, &sessions.Message{Role: sessions.Assistant, Kind: sessions.KindPartial, Content: partial, Active: true, At: run.r.s.Now()})
+		rows = append(rows, &sessions.Message{Role: sessions.Assistant, Kind: sessions.KindPartial, Content: partial, Active: true,
+			At: run.r.s.Now()})
 		out, undelivered = run.finalRows(mediaWait, partial+" …")
 	}
 	items := make([]sessions.InboxItem, len(notes))

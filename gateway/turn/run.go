@@ -117,7 +117,8 @@ type Run struct {
 // Begin claims the items, which are of one key and state new, and runs a turn for them. It returns when
 // the claim is committed; done is called once from the run's goroutine when the turn has ended. waiting
 // tells how many messages wait behind it. An error means that nothing was claimed.
-func (r *Runner) Begin(ctx context.Context, key sessions.Key, items []sessions.InboxItem, waiting func() int, done func(*Run)) (*Run, error) {
+func (r *Runner) Begin(ctx context.Context, key sessions.Key, items []sessions.InboxItem, waiting func() int, done func(*Run)) (*Run,
+	error) {
 	b := r.Prepare(key, items, waiting)
 	err := r.s.Store.Update(ctx, sessions.EdgeTurnBegin, func(tx sessions.Tx) error { return b.Begin(tx, items) })
 	if err != nil {
@@ -219,7 +220,8 @@ func (run *Run) appendRows(tx sessions.Tx, rows []*sessions.Message) error {
 
 // Resume goes on with a turn that a crashed process left running. It adds one attempt; when that is more
 // than Settings.MaxAttempts the turn is parked with a notice and Resume returns a nil Run.
-func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.InboxItem, waiting func() int, done func(*Run)) (*Run, error) {
+func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.InboxItem, waiting func() int, done func(*Run)) (*Run,
+	error) {
 	run := r.newRun(t.Address, waiting)
 	run.turn, run.resumed = t, true
 	if len(items) > 0 {
@@ -301,7 +303,8 @@ func (r *Runner) Resume(ctx context.Context, t sessions.Turn, items []sessions.I
 const crashedTooOften = "crashed too often"
 
 // park ends a turn that no process got through, in the transaction of its resumption.
-func (run *Run) park(tx sessions.Tx, attempts int, items []sessions.InboxItem, over func(tx sessions.Tx) ([]*sessions.OutboxRow, error)) (notices, edits []*sessions.OutboxRow, err error) {
+func (run *Run) park(tx sessions.Tx, attempts int, items []sessions.InboxItem,
+	over func(tx sessions.Tx) ([]*sessions.OutboxRow, error)) (notices, edits []*sessions.OutboxRow, err error) {
 	s, t := run.r.s, run.turn
 	if over != nil {
 		notices, err = over(tx)

@@ -159,7 +159,8 @@ func NewRunner(s Services) *Runner {
 		s.CacheIdle = DefaultCacheIdle
 	}
 	r := &Runner{s: s, cache: newCache(s.CacheSize, cacheBytes)}
-	r.stage = show.NewStage(show.Options{Outbox: s.Outbox, Adapters: s.Adapters, Printer: s.Printer, ToolLog: s.ToolLog, Redact: s.Redact, Log: s.Log, Now: s.Now})
+	r.stage = show.NewStage(show.Options{Outbox: s.Outbox, Adapters: s.Adapters, Printer: s.Printer, ToolLog: s.ToolLog, Redact: s.Redact,
+		Log: s.Log, Now: s.Now})
 	r.cache.idle, r.cache.now = s.CacheIdle, s.Now
 	r.cancel = s.Bus.Subscribe(s.Runs.observe)
 	return r

@@ -57,7 +57,8 @@ func newDelivery(t *testing.T, backend string, change func(*docker.Options)) *de
 		Layouts: func(of sessions.Key) []mounts.Table { return docker.Layouts(d.opts, string(of), false) },
 		Denied:  func(host string) bool { return strings.Contains(host, "denied") },
 		Allowed: func(host string) bool { return strings.HasPrefix(host, filepath.Join(base, "cache")) },
-		Dir:     filepath.Join(base, "cache", "media", "out"), MaxFile: 1000, MaxTotal: 2500, Now: func() time.Time { return d.now }, Log: zerolog.New(&d.log)})
+		Dir:     filepath.Join(base, "cache", "media", "out"), MaxFile: 1000, MaxTotal: 2500, Now: func() time.Time { return d.now },
+		Log: zerolog.New(&d.log)})
 	return d
 }
 

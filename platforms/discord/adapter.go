@@ -61,8 +61,9 @@ func New(o Options) (*Adapter, error) {
 		return nil, err
 	}
 	a := &Adapter{
-		s: s, gate: newGate(s), rooms: newRooms(), own: wire.NewRecent[string, platforms.Address](ownKept), sent: newAttempts(), reacted: newReacted(),
-		roles: map[string]knownRoles{}, choices: map[string][]string{},
+		s: s, gate: newGate(s), rooms: newRooms(), own: wire.NewRecent[string, platforms.Address](ownKept), sent: newAttempts(),
+		reacted: newReacted(),
+		roles:   map[string]knownRoles{}, choices: map[string][]string{},
 	}
 	a.self.known = make(chan struct{})
 	a.self.now.Bot = s.bot

@@ -156,7 +156,8 @@ func commandsOf(commands []platforms.CommandInfo) ([]command, map[string][]strin
 }
 
 // placeholders are words of hints that stand for something else.
-var placeholders = map[string]bool{"name": true, "number": true, "topic": true, "text": true, "message": true, "note": true, "page": true, "command": true, "title": true, "id": true, "n": true, "words": true}
+var placeholders = map[string]bool{"name": true, "number": true, "topic": true, "text": true, "message": true, "note": true, "page": true,
+	"command": true, "title": true, "id": true, "n": true, "words": true}
 
 var choiceWord = regexp.MustCompile(`^[a-z0-9_-]+$`)
 

@@ -117,7 +117,8 @@ func (a *Adapter) membersOf(ctx context.Context, g guild, seen map[string]bool) 
 				continue
 			}
 			seen[u.ID] = true
-			r := platforms.Room{User: platforms.UserID(u.ID), Type: platforms.DM, Name: nameOf(u, &page[i]), Scope: platforms.ScopeID(g.ID), Parent: g.Name}
+			r := platforms.Room{User: platforms.UserID(u.ID), Type: platforms.DM, Name: nameOf(u, &page[i]), Scope: platforms.ScopeID(g.ID),
+				Parent: g.Name}
 			for _, alias := range []string{u.Username, u.GlobalName} {
 				if alias != "" && alias != r.Name {
 					r.Aliases = append(r.Aliases, alias)

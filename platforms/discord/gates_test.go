@@ -53,7 +53,8 @@ func TestAdapter_WhereItAnswers(t *testing.T) {
 		{"a thread of an ignored channel", func(w *world, o *Options) { o.IgnoredChannels = []string{string(w.channel)} },
 			with(inThread, func(_ *world, p *discordtest.Post) { p.MentionBot = true }), false, false},
 		{"ignored wins over allowed and free", func(w *world, o *Options) {
-			o.IgnoredChannels, o.AllowedChannels, o.FreeChannels = []string{string(w.channel)}, []string{string(w.channel)}, []string{string(w.channel)}
+			o.IgnoredChannels, o.AllowedChannels, o.FreeChannels = []string{string(w.channel)}, []string{string(w.channel)},
+				[]string{string(w.channel)}
 		}, mention, false, false},
 		{"not an allowed channel", func(w *world, o *Options) { o.AllowedChannels = []string{string(w.forum)} }, mention, false, false},
 		{"an allowed channel", func(w *world, o *Options) { o.AllowedChannels = []string{string(w.channel)} }, mention, true, true},

@@ -72,7 +72,8 @@ func TestGateway_WrongToken(t *testing.T) {
 
 // Each step of opening is bounded: HELLO and READY that do not come, and an upgrade that is never answered.
 func TestGateway_OpeningIsBounded(t *testing.T) {
-	for _, trouble := range []discordtest.GatewayTrouble{discordtest.NoHello, discordtest.NoReady, discordtest.NoUpgrade, discordtest.Refused} {
+	for _, trouble := range []discordtest.GatewayTrouble{discordtest.NoHello, discordtest.NoReady, discordtest.NoUpgrade,
+		discordtest.Refused} {
 		t.Run(string(trouble), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, discordtest.Options{}, func(o *Options) { o.OpenTimeout, o.ConnectTimeout = 100*time.Millisecond, 200*time.Millisecond })

@@ -89,7 +89,8 @@ func TestInteractions_PrivateAnswers(t *testing.T) {
 	e := r.last(1)
 	rows := [][]platforms.Button{{{Label: "More", Data: "more:1"}}}
 	receipt := r.mustSend(platforms.Outgoing{Address: e.Address, Text: words("one"), Private: e.Command.Reply, Buttons: rows})
-	r.mustSend(platforms.Outgoing{Address: e.Address, Private: e.Command.Reply, Attachments: []platforms.Attachment{{Name: "a.txt", Path: r.file("a.txt", "x")}}})
+	r.mustSend(platforms.Outgoing{Address: e.Address, Private: e.Command.Reply,
+		Attachments: []platforms.Attachment{{Name: "a.txt", Path: r.file("a.txt", "x")}}})
 	_, err := r.send(platforms.Outgoing{Address: e.Address, Edit: receipt.Message, Text: words("two"), Private: e.Command.Reply, Buttons: rows})
 	require.NoError(t, err)
 	var seen []discordtest.Message
@@ -207,13 +208,15 @@ func TestComponents_Layout(t *testing.T) {
 	for _, c := range []struct {
 		rows []int
 		want int
-	}{{nil, 0}, {[]int{0, 0}, 0}, {[]int{1}, 1}, {[]int{2, 0, 3}, 2}, {[]int{6}, 2}, {[]int{1, 1, 1, 1, 1, 1}, 2}, {[]int{25}, 5}, {[]int{26}, 2}, {[]int{125}, 5}} {
+	}{{nil, 0}, {[]int{0, 0}, 0}, {[]int{1}, 1}, {[]int{2, 0, 3}, 2}, {[]int{6}, 2}, {[]int{1, 1, 1, 1, 1, 1}, 2}, {[]int{25}, 5},
+		{[]int{26}, 2}, {[]int{125}, 5}} {
 		got, err := componentsOf(build(c.rows...))
 		require.NoError(t, err)
 		require.Len(t, got, c.want, "%v", c.rows)
 	}
 	for _, bad := range [][][]platforms.Button{
-		build(126), {{{Label: "", Data: "x"}}}, {{{Label: "x", Data: ""}}}, {{{Label: "x", Data: strings.Repeat("x", 101)}}}, {{button(1), button(1)}},
+		build(126), {{{Label: "", Data: "x"}}}, {{{Label: "x", Data: ""}}}, {{{Label: "x", Data: strings.Repeat("x", 101)}}},
+		{{button(1), button(1)}},
 	} {
 		_, err := componentsOf(bad)
 		require.Equal(t, platforms.BadRequest, failure(t, err).Kind)
@@ -237,7 +240,8 @@ func TestCommands_SyncSafe(t *testing.T) {
 	r.commandsFor(changed, busy)
 	require.Equal(t, [3]int{3, 1, 1}, writes())
 	require.Len(t, r.fake.Commands(""), 2)
-	done, ok := r.fake.Complete(discordtest.Command{Channel: r.channel, Name: "busy", Focused: argName, Options: []discordtest.Option{{Name: argName, Value: "q"}}})
+	done, ok := r.fake.Complete(discordtest.Command{Channel: r.channel, Name: "busy", Focused: argName,
+		Options: []discordtest.Option{{Name: argName, Value: "q"}}})
 	require.True(t, ok)
 	r.until("proposals come", func() bool { i, _ := r.fake.Interaction(done); return i.Answered })
 	i, _ := r.fake.Interaction(done)

@@ -60,7 +60,8 @@ func (a *Adapter) judge(ctx context.Context, m *message, p place) (verdict, erro
 		v.drop = dropBot
 		return v, nil
 	}
-	replied := m.Referenced != nil && m.Referenced.Author != nil && m.Referenced.Author.ID == me.id && me.id != "" && m.Type == discordgo.MessageTypeReply
+	replied := m.Referenced != nil && m.Referenced.Author != nil && m.Referenced.Author.ID == me.id && me.id != "" &&
+		m.Type == discordgo.MessageTypeReply
 	v.addressed = named || replied || a.s.patterns.In(v.text)
 	known, err := a.known(ctx, p, me)
 	if err != nil {

@@ -184,8 +184,9 @@ type settings struct {
 func (o Options) check() (settings, error) {
 	s := settings{
 		Options: o, limited: orTrue(o.RateLimit), requires: orTrue(o.RequireMention), ignoresOthers: orTrue(o.IgnoreOtherMentions),
-		botsMention: orTrue(o.BotsRequireMention), autoThread: orTrue(o.AutoThread), mentionUsers: orTrue(o.MentionUsers), mentionReply: orTrue(o.MentionReplied),
-		ignored: setOf(o.IgnoredChannels), allowed: setOf(o.AllowedChannels), free: setOf(o.FreeChannels),
+		botsMention: orTrue(o.BotsRequireMention), autoThread: orTrue(o.AutoThread), mentionUsers: orTrue(o.MentionUsers),
+		mentionReply: orTrue(o.MentionReplied),
+		ignored:      setOf(o.IgnoredChannels), allowed: setOf(o.AllowedChannels), free: setOf(o.FreeChannels),
 		noThread: setOf(o.NoThreadChannels), missed: setOf(o.Missed.Channels),
 	}
 	s.account.Platform = Platform

@@ -38,7 +38,8 @@ func (p place) forum() bool {
 }
 
 func isThread(t discordgo.ChannelType) bool {
-	return t == discordgo.ChannelTypeGuildPublicThread || t == discordgo.ChannelTypeGuildPrivateThread || t == discordgo.ChannelTypeGuildNewsThread
+	return t == discordgo.ChannelTypeGuildPublicThread || t == discordgo.ChannelTypeGuildPrivateThread ||
+		t == discordgo.ChannelTypeGuildNewsThread
 }
 
 func placeOf(c channel) place {

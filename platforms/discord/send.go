@@ -321,7 +321,8 @@ func (a *Adapter) onMessages(ctx context.Context, at platforms.Address, id platf
 		second = ""
 	}
 	err := request(first)
-	if code := codeOf(err); second != "" && second != first && (code == discordgo.ErrCodeUnknownMessage || code == discordgo.ErrCodeUnknownChannel) {
+	if code := codeOf(err); second != "" && second != first && (code == discordgo.ErrCodeUnknownMessage ||
+		code == discordgo.ErrCodeUnknownChannel) {
 		if other := request(second); other == nil || codeOf(other) != discordgo.ErrCodeUnknownChannel {
 			return other
 		}

@@ -209,7 +209,8 @@ func TestSend_Files(t *testing.T) {
 
 	big := r.file("big.bin", "")
 	require.NoError(t, os.Truncate(big, freeUpload+1))
-	receipt = r.mustSend(platforms.Outgoing{Address: at, Text: words("big"), Attachments: []platforms.Attachment{{Name: "big.bin", Path: big}, {Name: "none", Path: big + "x"}}})
+	receipt = r.mustSend(platforms.Outgoing{Address: at, Text: words("big"), Attachments: []platforms.Attachment{{Name: "big.bin",
+		Path: big}, {Name: "none", Path: big + "x"}}})
 	require.Len(t, receipt.Notes, 2)
 	require.Contains(t, receipt.Notes[0], "big.bin was not sent: it has 10.0 MB")
 	require.Equal(t, "big", r.fake.Visible(r.dm)[2].Text)

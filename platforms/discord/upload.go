@@ -44,7 +44,8 @@ func (o *outbound) limit(ctx context.Context, channel string, known *int64) int6
 
 // withFiles sends the text with the first files, and the others after it, ten to a message. What Discord finds too
 // large becomes a note.
-func (o *outbound) withFiles(ctx context.Context, channel string, send func(ctx context.Context, text string, files []wire.File) error) error {
+func (o *outbound) withFiles(ctx context.Context, channel string, send func(ctx context.Context, text string,
+	files []wire.File) error) error {
 	files := o.usable(ctx, channel)
 	text := o.text
 	for _, f := range files {
@@ -79,7 +80,8 @@ func (o *outbound) withFiles(ctx context.Context, channel string, send func(ctx 
 }
 
 // apart sends files that are too large together, or one of which is, each alone. The text comes in any case.
-func (o *outbound) apart(ctx context.Context, text string, group []wire.File, send func(ctx context.Context, text string, files []wire.File) error) error {
+func (o *outbound) apart(ctx context.Context, text string, group []wire.File,
+	send func(ctx context.Context, text string, files []wire.File) error) error {
 	if text != "" {
 		if err := o.Failed(send(ctx, text, nil)); err != nil {
 			return err

@@ -71,7 +71,8 @@ func genBlock(t *rapid.T, depth int) string {
 	case 1:
 		var lines []string
 		for range rapid.IntRange(1, 12).Draw(t, "lines") {
-			lines = append(lines, rapid.SampledFrom([]string{"", "  ", "\t"}).Draw(t, "in")+strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 12).Draw(t, "code"), " "))
+			lines = append(lines, rapid.SampledFrom([]string{"", "  ", "\t"}).Draw(t,
+				"in")+strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 12).Draw(t, "code"), " "))
 		}
 		return strings.TrimSuffix(Fence(rapid.SampledFrom([]string{"", "go", "c++"}).Draw(t, "lang"), strings.Join(lines, "\n")), "\n")
 	case 2:

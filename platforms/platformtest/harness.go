@@ -101,7 +101,8 @@ const (
 )
 
 // troubles are all of them.
-var troubles = []Trouble{RateRefused, ServerError, CutBefore, CutAfter, SilentBefore, SilentAfter, BrokenAnswer, SlowAnswer, ProxyPage, Unreachable}
+var troubles = []Trouble{RateRefused, ServerError, CutBefore, CutAfter, SilentBefore, SilentAfter, BrokenAnswer, SlowAnswer, ProxyPage,
+	Unreachable}
 
 // What a World can do beyond; checks that need it are skipped without it.
 type (

@@ -93,7 +93,8 @@ func roundTrip(t *testing.T, s *stage) {
 			}
 			if d, ok := s.adapter.(platforms.Describer); !ok {
 				t.Fatal("the adapter can't describe a place")
-			} else if room, err := d.Describe(t.Context(), p.Address); err != nil || room.Address != e.Address || room.Type != e.ChatType || room.Scope != e.Scope ||
+			} else if room, err := d.Describe(t.Context(), p.Address); err != nil || room.Address != e.Address || room.Type != e.ChatType ||
+				room.Scope != e.Scope ||
 				room.User != "" && room.User != e.Sender.ID {
 				t.Fatalf("the place is described as %+v (%v), the event says %+v, type %q, scope %q by %q", room, err, e.Address, e.ChatType, e.Scope, e.Sender.ID)
 			}

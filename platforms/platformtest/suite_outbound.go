@@ -240,7 +240,8 @@ func buttons(t *testing.T, s *stage) {
 		}
 		presser.Press(p, receipt.Message, "No")
 		e := s.events(i + 1)[i]
-		if e.Click == nil || e.Click.Data != "n:1" || e.Click.MessageID != receipt.Message || e.Address != p.Address || e.Sender.ID == "" || e.ChatType != p.Type {
+		if e.Click == nil || e.Click.Data != "n:1" || e.Click.MessageID != receipt.Message || e.Address != p.Address || e.Sender.ID == "" ||
+			e.ChatType != p.Type {
 			t.Fatalf("event %s %+v at %+v by %+v, want a press of No in %s", e.Kind(), e.Click, e.Address, e.Sender, p.Name)
 		}
 		if clicker, ok := s.adapter.(platforms.Clicker); ok {

@@ -123,7 +123,8 @@ func commanding(t *testing.T, s *stage) {
 	p := s.first()
 	people.Command(p, "status", "all of it")
 	e := s.events(1)[0]
-	if e.Command == nil || e.Command.Name != "status" || e.Command.Args != "all of it" || e.Sender.ID == "" || !e.Addressed || e.Address.Chat != p.Address.Chat {
+	if e.Command == nil || e.Command.Name != "status" || e.Command.Args != "all of it" || e.Sender.ID == "" || !e.Addressed ||
+		e.Address.Chat != p.Address.Chat {
 		t.Fatalf("event %s %+v at %+v by %+v, want the command", e.Kind(), e.Command, e.Address, e.Sender)
 	}
 	if e.Command.Reply == "" {

@@ -56,7 +56,8 @@ func ownThread(t *testing.T, s *stage) {
 				s.world.Say(in, reply)
 				heard++
 				e := s.events(heard)[heard-1]
-				if e.Address != in.Address || e.ChatType != in.Type || !e.Addressed || e.Message == nil || e.Message.Text != reply || e.Message.Earlier {
+				if e.Address != in.Address || e.ChatType != in.Type || !e.Addressed || e.Message == nil || e.Message.Text != reply ||
+					e.Message.Earlier {
 					t.Fatalf("the reply says %+v, type %q, addressed %v, %+v; want %+v, type %q, addressed, nothing missed", e.Address, e.ChatType, e.Addressed, e.Message, in.Address, in.Type)
 				}
 			}
@@ -66,7 +67,8 @@ func ownThread(t *testing.T, s *stage) {
 					s.stop()
 					s.start()
 				}
-				if room, err := s.adapter.(platforms.Describer).Describe(t.Context(), in.Address); err != nil || room.Address != in.Address || room.Type != in.Type {
+				if room, err := s.adapter.(platforms.Describer).Describe(t.Context(), in.Address); err != nil || room.Address != in.Address ||
+					room.Type != in.Type {
 					t.Fatalf("the thread is described as %+v (%v), want %+v, type %q", room, err, in.Address, in.Type)
 				}
 				more := s.word()

@@ -56,7 +56,8 @@ func New(o Options) (*Adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Adapter{s: s, echo: newEchoes(), people: newPeople(s.Memory), mark: mark{memory: s.Memory}, texts: newTexts(), emoji: newTexts(), unread: newUnread(),
+	a := &Adapter{s: s, echo: newEchoes(), people: newPeople(s.Memory), mark: mark{memory: s.Memory}, texts: newTexts(), emoji: newTexts(),
+		unread: newUnread(),
 		typing: newTyping(s.TypingPause), again: newPoke()}
 	a.rpc = NewClient(s.URL, !s.IgnoreProxyEnv)
 	a.rpc.account, a.rpc.timeout = s.Account, s.RPCTimeout

@@ -193,7 +193,8 @@ func TestAdapter_Drops(t *testing.T) {
 	r.fake.Raw("some line", ": a comment", "retry: 5")
 	r.fake.Write(signaltest.Post{From: ann, Text: "a message"})
 	require.Equal(t, "a message", r.messages(1)[0].Message.Text)
-	for reason, n := range map[string]int{dropStory: 1, dropEmpty: 1, dropTyping: 1, dropReceipt: 1, dropUndecryptable: 1, dropOwn: 2, dropGroup: 1,
+	for reason, n := range map[string]int{dropStory: 1, dropEmpty: 1, dropTyping: 1, dropReceipt: 1, dropUndecryptable: 1, dropOwn: 2,
+		dropGroup:       1,
 		dropUndecodable: 1, dropAccount: 1, dropNoSender: 1} {
 		require.Equal(t, n, r.dropped.of(reason), reason)
 	}
@@ -445,7 +446,8 @@ func TestAdapter_TextAndStyles(t *testing.T) {
 	out := platforms.Outgoing{Address: r.at(ann), Text: platforms.Text{Body: "😀 bold", Styles: []platforms.Style{{Start: 3, Length: 4, Kind: "BOLD"}}}}
 	_, err = r.send(out)
 	require.NoError(t, err)
-	out.Text.Styles = append(out.Text.Styles, platforms.Style{Start: 0, Length: 2, Kind: "SPOILER"}, platforms.Style{Start: 5, Length: 9, Kind: "ITALIC"}, platforms.Style{Start: -1, Length: 1, Kind: "ITALIC"})
+	out.Text.Styles = append(out.Text.Styles, platforms.Style{Start: 0, Length: 2, Kind: "SPOILER"},
+		platforms.Style{Start: 5, Length: 9, Kind: "ITALIC"}, platforms.Style{Start: -1, Length: 1, Kind: "ITALIC"})
 	_, err = r.send(out)
 	require.NoError(t, err)
 	calls := r.fake.Calls("send")

@@ -31,7 +31,8 @@ type Client struct {
 // NewClient returns a client of the daemon at root (see Root). proxyEnv lets HTTP_PROXY and its like count.
 func NewClient(root string, proxyEnv bool) *Client {
 	t := wire.NewTransport(wire.TransportOptions{ConnectTimeout: 10 * time.Second, Idle: 4, Proxy: wire.Proxy(nil, !proxyEnv)})
-	return &Client{root: root, timeout: DefaultRPCTimeout, inline: inlineFile, http: &http.Client{Transport: t, CheckRedirect: wire.NoRedirects}}
+	return &Client{root: root, timeout: DefaultRPCTimeout, inline: inlineFile,
+		http: &http.Client{Transport: t, CheckRedirect: wire.NoRedirects}}
 }
 
 // Close closes idle connections.
@@ -124,7 +125,8 @@ func decodeAnswer(method string, body []byte, out any) error {
 
 // post makes one request. files, where set, writes the value of params["attachments"] while the request goes out. On
 // success the caller closes the body and calls cancel; the status is 200 then.
-func (c *Client) post(ctx context.Context, method string, params map[string]any, files *attached) (*http.Response, *callError, context.CancelFunc) {
+func (c *Client) post(ctx context.Context, method string, params map[string]any, files *attached) (*http.Response, *callError,
+	context.CancelFunc) {
 	failed := &callError{method: method}
 	full := map[string]any{}
 	for k, v := range params {

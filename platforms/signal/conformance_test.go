@@ -28,7 +28,8 @@ const (
 // TestAdapter_Conformance runs the suite that every platform passes (P1 to P5, P8, P12) with a daemon of the recorded
 // version for one account, whose stream has no event ids.
 func TestAdapter_Conformance(t *testing.T) {
-	platformtest.Run(t, platformtest.Harness{New: func(t *testing.T) platformtest.World { return startWorld(t, signaltest.Options{}) }, Lacks: lacks})
+	platformtest.Run(t, platformtest.Harness{New: func(t *testing.T) platformtest.World { return startWorld(t, signaltest.Options{}) },
+		Lacks: lacks})
 }
 
 // TestAdapter_ConformanceNumbered runs it with a daemon that numbers its events and serves several accounts.

@@ -187,7 +187,8 @@ func (a *Adapter) reacted(e *platforms.Event, s said, author string) (*platforms
 	own := a.isOwn(number, uuid)
 	e.ID = platforms.EventID(fmt.Sprintf("r:%s:%d", author, s.at))
 	e.Addressed = e.ChatType == platforms.DM || own
-	e.Reaction = &platforms.Reaction{MessageID: a.messageID(r.Target, number, uuid), Emoji: r.Emoji, Removed: r.Remove, OnOwn: own || a.echo.own(r.Target)}
+	e.Reaction = &platforms.Reaction{MessageID: a.messageID(r.Target, number, uuid), Emoji: r.Emoji, Removed: r.Remove, OnOwn: own ||
+		a.echo.own(r.Target)}
 	return e, ""
 }
 

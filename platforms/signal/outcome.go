@@ -168,7 +168,8 @@ func ofResults(results []sendResult) *platforms.SendError {
 		if slices.ContainsFunc(results, func(r sendResult) bool { return r.Token != "" }) {
 			cause += " and asks for a proof that a person sends: see submitRateLimitChallenge in signal-cli's manual, or wait"
 		}
-		return &platforms.SendError{Kind: platforms.RateLimited, RetryAfter: wait(time.Duration(longest) * time.Second), AccountWide: true, Err: errors.New(cause)}
+		return &platforms.SendError{Kind: platforms.RateLimited, RetryAfter: wait(time.Duration(longest) * time.Second), AccountWide: true,
+			Err: errors.New(cause)}
 	case kinds["NETWORK_FAILURE"]:
 		return &platforms.SendError{Kind: platforms.Transient, Certainty: platforms.Unknown, Err: errors.New("signal-cli lost the connection to Signal")}
 	case kinds["IDENTITY_FAILURE"]:

@@ -30,7 +30,8 @@ func TestSignal_Groups(t *testing.T) {
 		{"people and a group", []string{garden, uuid}, nil, nil, []string{garden, "*"}, []string{"group:" + garden}, []string{uuid}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := Settings{Common: platforms.Common{GroupAllowedUsers: c.users, GroupAllowedChats: c.chats, GroupAllowFrom: c.from, AllowedChats: []string{garden, "*"}}}
+			s := Settings{Common: platforms.Common{GroupAllowedUsers: c.users, GroupAllowedChats: c.chats, GroupAllowFrom: c.from,
+				AllowedChats: []string{garden, "*"}}}
 			require.Equal(t, c.groups, s.Groups())
 			shared := s.Shared()
 			require.Equal(t, c.allowed, shared.GroupAllowedChats)

@@ -79,7 +79,8 @@ func TestAdapter_StreamThatNeverBegins(t *testing.T) {
 
 // A daemon that sends no comments is not deaf while it answers.
 func TestAdapter_QuietDaemon(t *testing.T) {
-	r := run(t, signaltest.Options{Comments: time.Hour}, func(o *Options) { o.Silence = 100 * time.Millisecond; o.CheckEvery = 20 * time.Millisecond })
+	r := run(t, signaltest.Options{Comments: time.Hour},
+		func(o *Options) { o.Silence = 100 * time.Millisecond; o.CheckEvery = 20 * time.Millisecond })
 	r.fake.Write(signaltest.Post{From: ann, Text: "hello"})
 	r.messages(1)
 	before := r.fake.Requests()
@@ -254,7 +255,8 @@ func TestEvents(t *testing.T) {
 
 // An event over the limit is skipped; the next one comes.
 func TestEvents_TooLong(t *testing.T) {
-	for _, in := range []string{"data:" + strings.Repeat("x", eventLimit+9), strings.TrimSuffix(strings.Repeat("data:"+strings.Repeat("x", 1<<20)+"\n", 5), "\n")} {
+	for _, in := range []string{"data:" + strings.Repeat("x", eventLimit+9), strings.TrimSuffix(strings.Repeat("data:"+strings.Repeat("x",
+		1<<20)+"\n", 5), "\n")} {
 		src := newEvents(strings.NewReader(in+"\n\ndata:next\n\n"), func() {})
 		_, err := src.next()
 		require.ErrorIs(t, err, errEventTooLong)

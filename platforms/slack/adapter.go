@@ -95,7 +95,8 @@ func newAdapter(h *hub, t Token, id platforms.AccountID) *Adapter {
 		threads: platforms.NewMarks(memory, "threads", threadsKept), fresh: map[string]bool{},
 		shown:   platforms.NewMarks(memory, "broadcast", threadsKept),
 		streams: newStreams(), answers: newAnswers(), spoke: wire.NewRecent[platforms.Address, platforms.UserID](4096),
-		past: wire.NewRecent[string, pastThread](pastKept), marked: wire.NewRecent[string, string](4096), dms: wire.NewRecent[platforms.UserID, string](4096),
+		past: wire.NewRecent[string, pastThread](pastKept), marked: wire.NewRecent[string, string](4096),
+		dms: wire.NewRecent[platforms.UserID, string](4096),
 	}
 	a.names = newNames(a)
 	a.api = api.New(t.Token, api.OptionAPIURL(s.APIURL), api.OptionHTTPClient(h.client))

@@ -40,7 +40,8 @@ func (a *Adapter) Narrate(ctx context.Context, at platforms.Address, text string
 		text = string(runes[:maxStatus-1]) + "…"
 	}
 	err = a.do(ctx, method, channel, func(ctx context.Context) error {
-		return a.api.SetAssistantThreadsStatusContext(ctx, api.AssistantThreadsSetStatusParameters{ChannelID: channel, ThreadTS: string(at.Thread), Status: text})
+		return a.api.SetAssistantThreadsStatusContext(ctx, api.AssistantThreadsSetStatusParameters{ChannelID: channel,
+			ThreadTS: string(at.Thread), Status: text})
 	})
 	return a.offIfRefused(err, &a.off.status, "the status line is off: the app lacks the scope assistant:write")
 }
@@ -83,7 +84,8 @@ func (a *Adapter) title(ctx context.Context, at platforms.Address, text string) 
 		text = string(runes[:59]) + "…"
 	}
 	err := a.do(ctx, "assistant.threads.setTitle", string(at.Chat), func(ctx context.Context) error {
-		return a.api.SetAssistantThreadsTitleContext(ctx, api.AssistantThreadsSetTitleParameters{ChannelID: string(at.Chat), ThreadTS: string(at.Thread), Title: text})
+		return a.api.SetAssistantThreadsTitleContext(ctx, api.AssistantThreadsSetTitleParameters{ChannelID: string(at.Chat),
+			ThreadTS: string(at.Thread), Title: text})
 	})
 	if err = a.offIfRefused(err, &a.off.titles, "titles of assistant threads are off: the app lacks the scope assistant:write"); err != nil {
 		a.s.Log.Debug().Str("cause", err.Error()).Msg("a thread could not be named")

@@ -54,7 +54,8 @@ func sections(mrkdwn, markdown string) []api.Block {
 	case len(mrkdwn) <= maxSection:
 		parts = []string{mrkdwn}
 	case markdown != "":
-		for _, t := range format.Render(markdown, platforms.TextTraits{Dialect: platforms.SlackMrkdwn, Limit: maxSection, Unit: platforms.UTF16, CountMarkup: true}) {
+		for _, t := range format.Render(markdown, platforms.TextTraits{Dialect: platforms.SlackMrkdwn, Limit: maxSection, Unit: platforms.UTF16,
+			CountMarkup: true}) {
 			parts = append(parts, t.Body)
 		}
 	default:
@@ -178,5 +179,6 @@ func markdownBlocks(markdown string) []api.Block {
 
 // splitMarkdown parts Markdown so that each part fits into one message's blocks.
 func splitMarkdown(markdown string) []platforms.Text {
-	return format.Render(markdown, platforms.TextTraits{Dialect: platforms.SlackMrkdwn, Limit: maxBlockText - 1000, Unit: platforms.UTF16, CountMarkup: true})
+	return format.Render(markdown, platforms.TextTraits{Dialect: platforms.SlackMrkdwn, Limit: maxBlockText - 1000, Unit: platforms.UTF16,
+		CountMarkup: true})
 }

@@ -50,7 +50,8 @@ type world struct {
 }
 
 func startWorld(t testing.TB) *world {
-	w := &world{fake: slacktest.New(slacktest.Options{AppToken: testApp, RetryAfter: 500 * time.Millisecond, PingEvery: 20 * time.Millisecond}),
+	w := &world{fake: slacktest.New(slacktest.Options{AppToken: testApp, RetryAfter: 500 * time.Millisecond,
+		PingEvery: 20 * time.Millisecond}),
 		threads: map[string]string{}, memory: platforms.NewMemory()}
 	_, err := w.fake.Start()
 	require.NoError(t, err)
@@ -122,7 +123,8 @@ func (w *world) Roots() []platformtest.Place {
 }
 
 func (w *world) post(p platformtest.Place, text string) slacktest.Post {
-	return slacktest.Post{Channel: string(p.Address.Chat), Thread: string(p.Address.Thread), User: w.pat.ID, Text: text, Mention: p.Type != platforms.DM}
+	return slacktest.Post{Channel: string(p.Address.Chat), Thread: string(p.Address.Thread), User: w.pat.ID, Text: text,
+		Mention: p.Type != platforms.DM}
 }
 
 func (w *world) Say(p platformtest.Place, text string) platforms.MessageID {

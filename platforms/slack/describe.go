@@ -13,5 +13,6 @@ func (a *Adapter) Describe(ctx context.Context, at platforms.Address) (platforms
 		return platforms.Room{}, err
 	}
 	r := a.room(ctx, channel, "")
-	return platforms.Room{Address: a.address(channel, string(at.Thread)), Type: r.kind, Name: r.name, Scope: platforms.ScopeID(a.self().team)}, nil
+	return platforms.Room{Address: a.address(channel, string(at.Thread)), Type: r.kind, Name: r.name,
+		Scope: platforms.ScopeID(a.self().team)}, nil
 }

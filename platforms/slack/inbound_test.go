@@ -208,7 +208,8 @@ func TestInbound_ClickOnAPrivateMessage(t *testing.T) {
 	r := w.run(t)
 	w.fake.Run(slacktest.Command{Channel: w.general, User: w.pat.ID, Name: "/model"})
 	e := r.events(1)[0]
-	r.send(platforms.Outgoing{Address: e.Address, Text: say("which?"), Private: e.Command.Reply, Buttons: [][]platforms.Button{{{Label: "A", Data: "m:a"}}}})
+	r.send(platforms.Outgoing{Address: e.Address, Text: say("which?"), Private: e.Command.Reply,
+		Buttons: [][]platforms.Button{{{Label: "A", Data: "m:a"}}}})
 	seen := w.fake.Visible("", w.general, "")
 	require.Len(t, seen, 1)
 	_, ok := w.fake.Press(slacktest.Press{Channel: w.general, Message: seen[0].TS, User: w.pat.ID, Button: "A"})

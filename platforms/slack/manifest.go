@@ -110,7 +110,8 @@ func SlashCommands(commands []platforms.CommandInfo) []SlashCommand {
 		if reserved[name] || name == commandName || len(name) >= maxSlash || len(out) == maxCommands {
 			continue
 		}
-		out = append(out, SlashCommand{Command: "/" + name, Description: cut(firstOf(c.Description, c.Name), maxCommandText), Usage: cut(c.Args, maxCommandUsage), Escape: true})
+		out = append(out, SlashCommand{Command: "/" + name, Description: cut(firstOf(c.Description, c.Name), maxCommandText),
+			Usage: cut(c.Args, maxCommandUsage), Escape: true})
 	}
 	return out
 }

@@ -190,7 +190,8 @@ func (o Options) check() (*settings, error) {
 		s.Log.Warn().Msg("platforms.slack.feedback_buttons needs rich_blocks and is off")
 		s.FeedbackButtons = false
 	}
-	s.free, s.must, s.allowed, s.ignored, s.humans = set(o.FreeChannels), set(o.MentionChannels), set(o.AllowedChannels), set(o.IgnoredChannels), set(o.APIHumans)
+	s.free, s.must, s.allowed, s.ignored, s.humans = set(o.FreeChannels), set(o.MentionChannels), set(o.AllowedChannels),
+		set(o.IgnoredChannels), set(o.APIHumans)
 	if s.allowed["*"] {
 		s.allowed = nil
 	}
@@ -304,7 +305,8 @@ func (s *settings) reactions() {
 		}
 	}
 	chat, thread, _ := strings.Cut(s.ReactionTarget, ":")
-	s.target = platforms.Address{Platform: Platform, Chat: platforms.ChatID(strings.TrimSpace(chat)), Thread: platforms.ThreadID(strings.TrimSpace(thread))}
+	s.target = platforms.Address{Platform: Platform, Chat: platforms.ChatID(strings.TrimSpace(chat)),
+		Thread: platforms.ThreadID(strings.TrimSpace(thread))}
 }
 
 func setting(key string, err error, hint string) *platforms.StartError {

@@ -72,7 +72,8 @@ func FuzzRichText(f *testing.F) {
 		if len(others) > maxOtherJSON {
 			t.Fatalf("%d bytes of other blocks", len(others))
 		}
-		for _, s := range []string{text, mrkdwn(flat, labels{}), attached(wireAttachment{Text: flat, Fallback: flat, IsShare: true, AuthorName: flat}, labels{})} {
+		for _, s := range []string{text, mrkdwn(flat, labels{}), attached(wireAttachment{Text: flat, Fallback: flat, IsShare: true,
+			AuthorName: flat}, labels{})} {
 			if strings.Contains(s, ownMark) {
 				t.Fatalf("%q holds a forged mention", s)
 			}

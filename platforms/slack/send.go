@@ -17,7 +17,8 @@ import (
 // own; when one of them fails after the text is visible, the receipt's notes say so. An interim message in a thread
 // is a native stream where Slack has them.
 func (a *Adapter) Send(ctx context.Context, out platforms.Outgoing) (platforms.Receipt, error) {
-	o := &outbound{a: a, out: out, thread: string(out.Address.Thread), Parts: wire.Parts{Platform: "Slack", Log: &a.s.Log, Chat: string(out.Address.Chat)}}
+	o := &outbound{a: a, out: out, thread: string(out.Address.Thread), Parts: wire.Parts{Platform: "Slack", Log: &a.s.Log,
+		Chat: string(out.Address.Chat)}}
 	var err error
 	if o.channel, err = a.channelOf(ctx, out.Address); err != nil {
 		return platforms.Receipt{}, err

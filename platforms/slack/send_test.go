@@ -296,7 +296,8 @@ func TestFiles_CaptionsGoFirstWithUnfurlSettings(t *testing.T) {
 func TestFetch_LoginPageAndForeignServers(t *testing.T) {
 	w := startWorld(t)
 	r := w.run(t)
-	w.fake.Write(slacktest.Post{Channel: w.dm, User: w.pat.ID, Files: []slacktest.Upload{{Name: "n.txt", MIME: "text/plain", Body: []byte("body")}, {Name: "later.txt", Mode: "check_file_info", Body: []byte("late")}, {Name: "away.txt", Mode: "external"}, {Name: "gone.txt", Mode: "tombstone"}}})
+	w.fake.Write(slacktest.Post{Channel: w.dm, User: w.pat.ID, Files: []slacktest.Upload{{Name: "n.txt", MIME: "text/plain",
+		Body: []byte("body")}, {Name: "later.txt", Mode: "check_file_info", Body: []byte("late")}, {Name: "away.txt", Mode: "external"}, {Name: "gone.txt", Mode: "tombstone"}}})
 	m := r.events(1)[0].Message
 	require.Len(t, m.Attachments, 2, "%+v", m)
 	require.Contains(t, m.Text, "away.txt")

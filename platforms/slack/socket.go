@@ -177,7 +177,8 @@ func (h *hub) dial(ctx context.Context, address *url.URL) (*socket, error) {
 		}
 		return nil, fmt.Errorf("connect to %s%s: %w", address.Host, status, h.s.clean(err, address.String(), address.RequestURI(), address.RawQuery))
 	}
-	s := &socket{conn: conn, health: h.health, hello: make(chan struct{}), asked: make(chan string, 1), broken: make(chan error, 1), gone: make(chan struct{})}
+	s := &socket{conn: conn, health: h.health, hello: make(chan struct{}), asked: make(chan string, 1), broken: make(chan error, 1),
+		gone: make(chan struct{})}
 	conn.SetReadLimit(maxFrame)
 	conn.SetPongHandler(func(string) error { s.health.Heard(); return nil })
 	conn.SetPingHandler(func(data string) error {
@@ -290,7 +291,8 @@ func (s *socket) close(ended <-chan struct{}) {
 	close(s.gone)
 	timer := time.NewTimer(farewell)
 	defer timer.Stop()
-	if s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(farewell)) == nil {
+	if s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""),
+		time.Now().Add(farewell)) == nil {
 		select {
 		case <-ended:
 		case <-timer.C:

@@ -29,7 +29,8 @@ type streams struct {
 
 func newStreams() *streams {
 	return &streams{
-		live: wire.NewRecent[string, stream](1000), plains: wire.NewRecent[string, struct{}](4096), places: wire.NewRecent[string, struct{}](1000),
+		live: wire.NewRecent[string, stream](1000), plains: wire.NewRecent[string, struct{}](4096),
+		places: wire.NewRecent[string, struct{}](1000),
 	}
 }
 
@@ -218,7 +219,8 @@ func (o *outbound) stopStream(ctx context.Context) error {
 		return err
 	})
 	e := platforms.AsSendError(err)
-	if e != nil && (e.Kind == platforms.RateLimited || e.Kind == platforms.Transient || e.Kind == platforms.AuthFailed || e.Kind == platforms.MessageGone) {
+	if e != nil && (e.Kind == platforms.RateLimited || e.Kind == platforms.Transient || e.Kind == platforms.AuthFailed ||
+		e.Kind == platforms.MessageGone) {
 		return err
 	}
 	a.streams.plain(o.channel, ts)

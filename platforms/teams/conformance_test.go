@@ -265,7 +265,8 @@ func (w *world) Storm() {
 
 func (w *world) Calls() int {
 	n := 0
-	for _, on := range []teamstest.Endpoint{teamstest.Send, teamstest.Edit, teamstest.Typing, teamstest.OpenIDDoc, teamstest.Keys, teamstest.Token} {
+	for _, on := range []teamstest.Endpoint{teamstest.Send, teamstest.Edit, teamstest.Typing, teamstest.OpenIDDoc, teamstest.Keys,
+		teamstest.Token} {
 		n += w.fake.Calls(on)
 	}
 	return n

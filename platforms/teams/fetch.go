@@ -119,7 +119,8 @@ var errGraphOnly = errors.New("this file comes only through Microsoft Graph (pla
 
 func denied(err error) bool {
 	var status *fetch.StatusError
-	return errors.As(err, &status) && (status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden || status.Code == http.StatusNotFound)
+	return errors.As(err, &status) && (status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden ||
+		status.Code == http.StatusNotFound)
 }
 
 // fetchURL downloads an address, with the bot's token where it is the connector's.

@@ -23,7 +23,8 @@ func (r *run) offer(name string, size int) (teamstest.Message, []byte) {
 	body := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
 	path := filepath.Join(r.t.TempDir(), name)
 	require.NoError(r.t, os.WriteFile(path, body, 0o600))
-	r.mustSend(platforms.Outgoing{Address: r.atDM(), Attachments: []platforms.Attachment{{Kind: platforms.Document, Name: name, Path: path, Caption: "as asked"}}})
+	r.mustSend(platforms.Outgoing{Address: r.atDM(), Attachments: []platforms.Attachment{{Kind: platforms.Document, Name: name, Path: path,
+		Caption: "as asked"}}})
 	require.NoError(r.t, os.Remove(path)) // what waits is a copy
 	seen := r.fake.Visible(r.dm.ID)
 	card := seen[len(seen)-1]
@@ -229,7 +230,8 @@ func TestFetch_ByGraph(t *testing.T) {
 // Without Graph the message says that a file is missing (P7).
 func TestFetch_WithoutGraph(t *testing.T) {
 	r := start(t, teamstest.Options{}, nil)
-	r.fake.Write(teamstest.Post{Room: r.group.ID, Text: "look", Mention: true, Files: []teamstest.File{{Name: "a.txt", Body: []byte("x")}, {Name: "b.txt", Body: []byte("x")}}})
+	r.fake.Write(teamstest.Post{Room: r.group.ID, Text: "look", Mention: true,
+		Files: []teamstest.File{{Name: "a.txt", Body: []byte("x")}, {Name: "b.txt", Body: []byte("x")}}})
 	got := r.events(1)[0].Message
 	require.Empty(t, got.Attachments)
 	require.Contains(t, got.Text, "look\n\n[2 files came with this message")

@@ -183,7 +183,8 @@ func (r *rooms) list(ctx context.Context) (map[string]room, []string, error) {
 func (a *Adapter) roomOf(act *activity) room {
 	d := act.data()
 	service, _ := a.s.serves(act.ServiceURL)
-	r := room{ServiceURL: service, Type: act.kind(), Tenant: act.tenant(), Team: d.Team.ID, TeamName: cut(d.Team.Name, 200), Group: d.Team.Group}
+	r := room{ServiceURL: service, Type: act.kind(), Tenant: act.tenant(), Team: d.Team.ID, TeamName: cut(d.Team.Name, 200),
+		Group: d.Team.Group}
 	switch r.Type {
 	case personal:
 		if !a.isBot(act.From.ID) {

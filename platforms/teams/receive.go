@@ -53,7 +53,8 @@ func (a *Adapter) take(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	chat, thread := act.place()
-	if !chatPattern.MatchString(chat) || (thread != "" && !messagePattern.MatchString(thread)) || (act.ReplyToID != "" && !messagePattern.MatchString(act.ReplyToID)) {
+	if !chatPattern.MatchString(chat) || (thread != "" && !messagePattern.MatchString(thread)) ||
+		(act.ReplyToID != "" && !messagePattern.MatchString(act.ReplyToID)) {
 		a.turnAway(w, r, refuse(http.StatusBadRequest, "the activity's conversation id holds what no id holds"))
 		return
 	}

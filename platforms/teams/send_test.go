@@ -188,7 +188,8 @@ func TestRooms_Bounded(t *testing.T) {
 	memory := platforms.NewMemory()
 	rooms := newRooms(memory, wire.System{})
 	for i := range roomsKept + 5 {
-		require.NoError(t, rooms.note(t.Context(), "a:"+strings.Repeat("x", i%7)+string(rune('a'+i%26))+strings.Repeat("y", i/26), room{Type: personal}))
+		require.NoError(t, rooms.note(t.Context(), "a:"+strings.Repeat("x", i%7)+string(rune('a'+i%26))+strings.Repeat("y", i/26),
+			room{Type: personal}))
 	}
 	facts, err := memory.Recall(t.Context(), roomSpace)
 	require.NoError(t, err)
@@ -209,7 +210,8 @@ func TestSend_Files(t *testing.T) {
 	webp := file("new.webp", 1000)
 	as := small
 	as.AsDocument = true
-	receipt := r.mustSend(platforms.Outgoing{Address: r.atDM(), Text: text("look"), Attachments: []platforms.Attachment{small, big, empty, webp, as}})
+	receipt := r.mustSend(platforms.Outgoing{Address: r.atDM(), Text: text("look"),
+		Attachments: []platforms.Attachment{small, big, empty, webp, as}})
 	seen := r.fake.Visible(r.dm.ID)
 	require.Len(t, seen, 5, "the text, the small picture, and three cards")
 	require.Equal(t, seen[0].ID, string(receipt.Message))

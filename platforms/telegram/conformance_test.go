@@ -99,7 +99,8 @@ func (w *world) Say(p platformtest.Place, text string) platforms.MessageID {
 
 func (w *world) SayFile(p platformtest.Place, name, mime string, body []byte, caption string) platforms.MessageID {
 	chat, thread := w.where(p)
-	return id(w.fake.Write(telegramtest.Post{Chat: chat, Thread: thread, Text: caption, Files: []telegramtest.File{{Kind: "document", Name: name, MIME: mime, Body: body}}})[0])
+	return id(w.fake.Write(telegramtest.Post{Chat: chat, Thread: thread, Text: caption,
+		Files: []telegramtest.File{{Kind: "document", Name: name, MIME: mime, Body: body}}})[0])
 }
 
 func (w *world) Rewrite(p platformtest.Place, message platforms.MessageID, text string) {

@@ -256,27 +256,32 @@ func attachmentsOf(m *models.Message) []platforms.Attachment {
 		}
 		one = platforms.Attachment{Kind: platforms.Image, MIME: "image/jpeg", Size: int64(largest.FileSize), Ref: largest.FileID, Name: "photo.jpg"}
 	case m.Animation != nil: // before Document: Telegram fills in both
-		one = platforms.Attachment{Kind: platforms.Video, Name: m.Animation.FileName, MIME: m.Animation.MimeType, Size: m.Animation.FileSize, Ref: m.Animation.FileID}
+		one = platforms.Attachment{Kind: platforms.Video, Name: m.Animation.FileName, MIME: m.Animation.MimeType, Size: m.Animation.FileSize,
+			Ref: m.Animation.FileID}
 	case m.Voice != nil:
 		one = platforms.Attachment{Kind: platforms.Voice, Name: "voice.ogg", MIME: m.Voice.MimeType, Size: m.Voice.FileSize, Ref: m.Voice.FileID}
 	case m.Audio != nil:
-		one = platforms.Attachment{Kind: platforms.Audio, Name: m.Audio.FileName, MIME: m.Audio.MimeType, Size: m.Audio.FileSize, Ref: m.Audio.FileID}
+		one = platforms.Attachment{Kind: platforms.Audio, Name: m.Audio.FileName, MIME: m.Audio.MimeType, Size: m.Audio.FileSize,
+			Ref: m.Audio.FileID}
 		if one.Name == "" {
 			one.Name = m.Audio.Title
 		}
 	case m.Video != nil:
-		one = platforms.Attachment{Kind: platforms.Video, Name: m.Video.FileName, MIME: m.Video.MimeType, Size: m.Video.FileSize, Ref: m.Video.FileID}
+		one = platforms.Attachment{Kind: platforms.Video, Name: m.Video.FileName, MIME: m.Video.MimeType, Size: m.Video.FileSize,
+			Ref: m.Video.FileID}
 	case m.VideoNote != nil:
 		one = platforms.Attachment{Kind: platforms.Video, Name: "video_note.mp4", MIME: "video/mp4", Size: int64(m.VideoNote.FileSize), Ref: m.VideoNote.FileID}
 	case m.Sticker != nil:
-		one = platforms.Attachment{Kind: platforms.Sticker, Name: "sticker.webp", MIME: "image/webp", Size: int64(m.Sticker.FileSize), Ref: m.Sticker.FileID, Caption: m.Sticker.Emoji}
+		one = platforms.Attachment{Kind: platforms.Sticker, Name: "sticker.webp", MIME: "image/webp", Size: int64(m.Sticker.FileSize),
+			Ref: m.Sticker.FileID, Caption: m.Sticker.Emoji}
 		if m.Sticker.IsAnimated {
 			one.Name, one.MIME = "sticker.tgs", "application/gzip"
 		} else if m.Sticker.IsVideo {
 			one.Name, one.MIME = "sticker.webm", "video/webm"
 		}
 	case m.Document != nil:
-		one = platforms.Attachment{Kind: platforms.Document, Name: m.Document.FileName, MIME: m.Document.MimeType, Size: m.Document.FileSize, Ref: m.Document.FileID}
+		one = platforms.Attachment{Kind: platforms.Document, Name: m.Document.FileName, MIME: m.Document.MimeType, Size: m.Document.FileSize,
+			Ref: m.Document.FileID}
 	default:
 		return nil
 	}

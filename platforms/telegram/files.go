@@ -198,19 +198,26 @@ func (o *outbound) sendFile(ctx context.Context, f file, caption string, mode mo
 	var m *models.Message
 	switch f.method {
 	case asPhoto:
-		m, err = api.SendPhoto(ctx, &bot.SendPhotoParams{ChatID: o.chat, MessageThreadID: o.thread, Photo: upload, Caption: caption, ParseMode: mode, DisableNotification: silent, ReplyParameters: reply, ReplyMarkup: markup})
+		m, err = api.SendPhoto(ctx, &bot.SendPhotoParams{ChatID: o.chat, MessageThreadID: o.thread, Photo: upload, Caption: caption,
+			ParseMode: mode, DisableNotification: silent, ReplyParameters: reply, ReplyMarkup: markup})
 	case asVideo:
-		m, err = api.SendVideo(ctx, &bot.SendVideoParams{ChatID: o.chat, MessageThreadID: o.thread, Video: upload, Caption: caption, ParseMode: mode, SupportsStreaming: true, DisableNotification: silent, ReplyParameters: reply, ReplyMarkup: markup})
+		m, err = api.SendVideo(ctx, &bot.SendVideoParams{ChatID: o.chat, MessageThreadID: o.thread, Video: upload, Caption: caption,
+			ParseMode: mode, SupportsStreaming: true, DisableNotification: silent, ReplyParameters: reply, ReplyMarkup: markup})
 	case asAnimation:
-		m, err = api.SendAnimation(ctx, &bot.SendAnimationParams{ChatID: o.chat, MessageThreadID: o.thread, Animation: upload, Caption: caption, ParseMode: mode, DisableNotification: silent, ReplyParameters: reply, ReplyMarkup: markup})
+		m, err = api.SendAnimation(ctx, &bot.SendAnimationParams{ChatID: o.chat, MessageThreadID: o.thread, Animation: upload, Caption: caption,
+			ParseMode: mode, DisableNotification: silent, ReplyParameters: reply, ReplyMarkup: markup})
 	case asAudio:
-		m, err = api.SendAudio(ctx, &bot.SendAudioParams{ChatID: o.chat, MessageThreadID: o.thread, Audio: upload, Caption: caption, ParseMode: mode, DisableNotification: silent, ReplyParameters: reply, ReplyMarkup: markup})
+		m, err = api.SendAudio(ctx, &bot.SendAudioParams{ChatID: o.chat, MessageThreadID: o.thread, Audio: upload, Caption: caption,
+			ParseMode: mode, DisableNotification: silent, ReplyParameters: reply, ReplyMarkup: markup})
 	case asVoice:
-		m, err = api.SendVoice(ctx, &bot.SendVoiceParams{ChatID: o.chat, MessageThreadID: o.thread, Voice: upload, Caption: caption, ParseMode: mode, DisableNotification: silent, ReplyParameters: reply, ReplyMarkup: markup})
+		m, err = api.SendVoice(ctx, &bot.SendVoiceParams{ChatID: o.chat, MessageThreadID: o.thread, Voice: upload, Caption: caption,
+			ParseMode: mode, DisableNotification: silent, ReplyParameters: reply, ReplyMarkup: markup})
 	case asSticker:
-		m, err = api.SendSticker(ctx, &bot.SendStickerParams{ChatID: o.chat, MessageThreadID: o.thread, Sticker: upload, DisableNotification: silent, ReplyParameters: reply, ReplyMarkup: markup})
+		m, err = api.SendSticker(ctx, &bot.SendStickerParams{ChatID: o.chat, MessageThreadID: o.thread, Sticker: upload,
+			DisableNotification: silent, ReplyParameters: reply, ReplyMarkup: markup})
 	default:
-		m, err = api.SendDocument(ctx, &bot.SendDocumentParams{ChatID: o.chat, MessageThreadID: o.thread, Document: upload, Caption: caption, ParseMode: mode, DisableContentTypeDetection: f.AsDocument, DisableNotification: silent, ReplyParameters: reply, ReplyMarkup: markup})
+		m, err = api.SendDocument(ctx, &bot.SendDocumentParams{ChatID: o.chat, MessageThreadID: o.thread, Document: upload, Caption: caption,
+			ParseMode: mode, DisableContentTypeDetection: f.AsDocument, DisableNotification: silent, ReplyParameters: reply, ReplyMarkup: markup})
 	}
 	if err == nil {
 		o.sent(m)

@@ -116,7 +116,8 @@ func (o *outbound) edit(ctx context.Context) error {
 	}
 	if o.out.Text.Body == "" && o.out.Text.Plain == "" {
 		return o.do(ctx, o.out.Interim, func(ctx context.Context) error {
-			_, err := o.a.api.EditMessageReplyMarkup(ctx, &bot.EditMessageReplyMarkupParams{ChatID: o.chat, MessageID: id, ReplyMarkup: keyboardOf(o.out.Buttons)})
+			_, err := o.a.api.EditMessageReplyMarkup(ctx, &bot.EditMessageReplyMarkupParams{ChatID: o.chat, MessageID: id,
+				ReplyMarkup: keyboardOf(o.out.Buttons)})
 			return err
 		})
 	}

@@ -137,7 +137,8 @@ func (a *Adapter) discard(files []file) {
 }
 
 // accept offers an entry to the core unless that was done, shows it, and answers.
-func (a *Adapter) accept(ctx context.Context, w http.ResponseWriter, r *http.Request, sink platforms.Sink, chat platforms.ChatID, seq int64, e entry) {
+func (a *Adapter) accept(ctx context.Context, w http.ResponseWriter, r *http.Request, sink platforms.Sink, chat platforms.ChatID,
+	seq int64, e entry) {
 	if e.Pending {
 		if err := a.offer(ctx, sink, a.messageEvent(chat, seq, e)); err != nil {
 			a.refuseMessage(w, r, err)

@@ -156,7 +156,8 @@ func TestGate_Windows(t *testing.T) {
 	}
 	clock := newClock()
 	var g *Gate
-	g = NewGate(GateOptions{Clock: clock, Platform: "Testing", Limited: true, Rates: testRates, Waited: func(time.Duration) { g.Close(time.Second, "a") }})
+	g = NewGate(GateOptions{Clock: clock, Platform: "Testing", Limited: true, Rates: testRates,
+		Waited: func(time.Duration) { g.Close(time.Second, "a") }})
 	for range 2 {
 		require.NoError(t, g.Pass(t.Context(), false, "a"))
 	}

@@ -66,8 +66,9 @@ const sqlRun = "SELECT id, job, slot, until, slots, kind, state, reason, result,
 
 func (v *view) runs(where string, args ...driver.Value) (list []sessions.Run, err error) {
 	err = v.c.query(v.ctx, sqlRun+where, func(r row) error {
-		list = append(list, sessions.Run{ID: sessions.RunID(r.int(0)), Job: sessions.JobID(r.text(1)), Slot: r.time(2), Until: r.time(3), Slots: int(r.int(4)),
-			Kind: sessions.RunKind(r.text(5)), State: sessions.RunState(r.text(6)), Reason: r.text(7), Result: json.RawMessage(r.text(8)),
+		list = append(list, sessions.Run{ID: sessions.RunID(r.int(0)), Job: sessions.JobID(r.text(1)), Slot: r.time(2), Until: r.time(3),
+			Slots: int(r.int(4)),
+			Kind:  sessions.RunKind(r.text(5)), State: sessions.RunState(r.text(6)), Reason: r.text(7), Result: json.RawMessage(r.text(8)),
 			Began: r.time(9), Ended: r.time(10)})
 		return nil
 	}, args...)
@@ -154,7 +155,8 @@ func (t *tx) ClaimRun(r *sessions.Run, next time.Time) (bool, error) {
 	}
 	id, added, err := t.c.exec(`INSERT INTO runs (job, slot, until, slots, kind, state, reason, began, ended)
 		SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM jobs WHERE id = ?) ON CONFLICT (job, slot) DO NOTHING`,
-		string(r.Job), stamp(r.Slot), stamp(r.Until), int64(r.Slots), string(r.Kind), string(r.State), r.Reason, stamp(r.Began), stamp(r.Ended), string(r.Job))
+		string(r.Job), stamp(r.Slot), stamp(r.Until), int64(r.Slots), string(r.Kind), string(r.State), r.Reason, stamp(r.Began), stamp(r.Ended),
+		string(r.Job))
 	if err != nil {
 		return fail(err)
 	}

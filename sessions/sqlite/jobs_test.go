@@ -61,7 +61,8 @@ func TestStore_JobsDue_LongestDueFirst(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, next.IsZero())
 	})
-	putJobs(t, s, job("late", clock.Add(-time.Hour)), job("now", clock), job("soon", clock.Add(time.Nanosecond)), job("later", clock.Add(-2*time.Hour)), job("off", time.Time{}))
+	putJobs(t, s, job("late", clock.Add(-time.Hour)), job("now", clock), job("soon", clock.Add(time.Nanosecond)),
+		job("later", clock.Add(-2*time.Hour)), job("off", time.Time{}))
 	viewing(t, s, func(v sessions.View) {
 		due, err := v.JobsDue(clock, 10)
 		require.NoError(t, err)
@@ -107,7 +108,8 @@ func TestStore_ClaimRun_OnceForASlot(t *testing.T) {
 		require.Equal(t, slot.Add(time.Hour), j.Next)
 		r, err := v.Run(won[0])
 		require.NoError(t, err)
-		require.Equal(t, sessions.Run{ID: won[0], Job: "a", Slot: slot, Until: slot, Slots: 1, Kind: sessions.RunOnTime, State: sessions.RunClaimed,
+		require.Equal(t, sessions.Run{ID: won[0], Job: "a", Slot: slot, Until: slot, Slots: 1, Kind: sessions.RunOnTime,
+			State:  sessions.RunClaimed,
 			Result: []byte("{}"), Began: clock}, r)
 	})
 	update(t, s, func(tx sessions.Tx) error {
@@ -138,7 +140,8 @@ func TestStore_ClaimRun_MovesOnlyTheSlotThatIsNext(t *testing.T) {
 		return claimed
 	}
 	require.True(t, claim(sessions.Run{Job: "a", Slot: clock.Add(time.Minute), Kind: sessions.RunManual}, time.Time{}), "a person's run beside the plan")
-	require.True(t, claim(sessions.Run{Job: "a", Slot: clock.Add(-time.Hour), Until: clock.Add(-time.Minute), Slots: 60, State: sessions.RunMissed, Reason: "not running"}, time.Time{}))
+	require.True(t, claim(sessions.Run{Job: "a", Slot: clock.Add(-time.Hour), Until: clock.Add(-time.Minute), Slots: 60,
+		State: sessions.RunMissed, Reason: "not running"}, time.Time{}))
 	require.False(t, claim(sessions.Run{Job: "none", Slot: clock}, clock), "the job is gone")
 	viewing(t, s, func(v sessions.View) {
 		j, err := v.Job("a")

@@ -142,7 +142,8 @@ func TestStore_SetInbox_MissingRowMovesNone(t *testing.T) {
 
 func TestStore_Turn(t *testing.T) {
 	s := openStore(t)
-	turn := &sessions.Turn{Session: "s", Key: keyOf("ada"), Address: platforms.Address{Platform: "telegram", Account: "bot", Chat: "ada", Thread: "7"}, ReplyTo: "m1", Began: clock}
+	turn := &sessions.Turn{Session: "s", Key: keyOf("ada"), Address: platforms.Address{Platform: "telegram", Account: "bot", Chat: "ada",
+		Thread: "7"}, ReplyTo: "m1", Began: clock}
 	update(t, s, func(tx sessions.Tx) error { return tx.BeginTurn(turn) })
 	require.Equal(t, sessions.TurnRunning, turn.State)
 	moved := platforms.Address{Platform: "telegram", Account: "bot", Chat: "ada"}
@@ -163,8 +164,9 @@ func TestStore_Turn(t *testing.T) {
 	viewing(t, s, func(v sessions.View) {
 		got, err := v.Turn(turn.ID)
 		require.NoError(t, err)
-		require.Equal(t, sessions.Turn{ID: turn.ID, Session: "s", Key: keyOf("ada"), State: sessions.TurnParked, Attempts: 2, Address: moved, ReplyTo: "m2",
-			Reason: "crashed", Began: clock, Ended: clock.Add(time.Minute)}, got)
+		require.Equal(t, sessions.Turn{ID: turn.ID, Session: "s", Key: keyOf("ada"), State: sessions.TurnParked, Attempts: 2, Address: moved,
+			ReplyTo: "m2",
+			Reason:  "crashed", Began: clock, Ended: clock.Add(time.Minute)}, got)
 		running, err := v.TurnsRunning()
 		require.NoError(t, err)
 		require.Empty(t, running)
@@ -206,9 +208,11 @@ func TestStore_Calls(t *testing.T) {
 func TestStore_Outbox(t *testing.T) {
 	s := openStore(t)
 	at := platforms.Address{Platform: "telegram", Account: "bot", Chat: "ada/1"}
-	plain := &sessions.OutboxRow{Kind: sessions.OutFinal, Turn: 3, Session: "s", Message: platforms.Outgoing{Address: at, Text: platforms.Text{Body: "<b>hi</b>"},
-		Buttons: [][]platforms.Button{{{Label: "ok", Data: "1"}}}}}
-	given := &sessions.OutboxRow{Kind: sessions.OutControl, Lane: "x#control", State: sessions.OutCancelled, Message: platforms.Outgoing{Address: at, Nonce: "mine"}}
+	plain := &sessions.OutboxRow{Kind: sessions.OutFinal, Turn: 3, Session: "s",
+		Message: platforms.Outgoing{Address: at, Text: platforms.Text{Body: "<b>hi</b>"},
+			Buttons: [][]platforms.Button{{{Label: "ok", Data: "1"}}}}}
+	given := &sessions.OutboxRow{Kind: sessions.OutControl, Lane: "x#control", State: sessions.OutCancelled,
+		Message: platforms.Outgoing{Address: at, Nonce: "mine"}}
 	update(t, s, func(tx sessions.Tx) error { return tx.PutOutbox(plain, given) })
 	require.Equal(t, at.String(), plain.Lane)
 	require.Equal(t, sessions.OutPending, plain.State)

@@ -42,7 +42,8 @@ func TestStore_Prune_P2_FinishedRows(t *testing.T) {
 					require.NoError(t, tx.SetTurn(turn.ID, state, "", c.now))
 				}
 			}
-			for _, state := range []sessions.OutboxState{sessions.OutPending, sessions.OutAttempting, sessions.OutSent, sessions.OutFailed, sessions.OutCancelled, sessions.OutUnknown} {
+			for _, state := range []sessions.OutboxState{sessions.OutPending, sessions.OutAttempting, sessions.OutSent, sessions.OutFailed,
+				sessions.OutCancelled, sessions.OutUnknown} {
 				require.NoError(t, tx.PutOutbox(&sessions.OutboxRow{State: state}))
 			}
 			return nil

@@ -64,7 +64,8 @@ func origin(user string) sessions.Origin {
 }
 
 func keyOf(user string) sessions.Key {
-	return sessions.KeyFor(sessions.KeySource{Platform: "telegram", ChatType: platforms.DM, Chat: platforms.ChatID(user)}, sessions.DefaultKeyOptions())
+	return sessions.KeyFor(sessions.KeySource{Platform: "telegram", ChatType: platforms.DM, Chat: platforms.ChatID(user)},
+		sessions.DefaultKeyOptions())
 }
 
 // openSession returns the current session of a person's DM.

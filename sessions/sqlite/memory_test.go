@@ -72,7 +72,8 @@ func TestMemoryOf_AllOrNothingWithinBounds(t *testing.T) {
 		require.Empty(t, kept, name)
 	}
 	require.NoError(t, m.Keep(t.Context()))
-	require.NoError(t, m.Keep(t.Context(), platforms.Fact{Key: strings.Repeat("k", sessions.MaxFactKey), Data: []byte(`"` + strings.Repeat("x", sessions.MaxFactData-2) + `"`)}))
+	require.NoError(t, m.Keep(t.Context(), platforms.Fact{Key: strings.Repeat("k", sessions.MaxFactKey),
+		Data: []byte(`"` + strings.Repeat("x", sessions.MaxFactData-2) + `"`)}))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = m.Recall(ctx, "")

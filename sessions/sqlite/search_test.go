@@ -175,7 +175,8 @@ func TestStore_Search_RolesAndKinds(t *testing.T) {
 	}
 	require.Equal(t, []string{"tool x x "}, short(find(t, s, sessions.SearchQuery{Text: "milk", Scope: everything, Roles: []sessions.Role{sessions.Tool}})))
 	require.Empty(t, find(t, s, sessions.SearchQuery{Text: "farbehind", Scope: everything, Roles: []sessions.Role{sessions.Tool}}), "a tool result counts with its beginning")
-	require.ElementsMatch(t, []string{"compacted", "observed"}, short(find(t, s, sessions.SearchQuery{Text: "milk", Scope: everything, Roles: []sessions.Role{sessions.User}})))
+	require.ElementsMatch(t, []string{"compacted", "observed"}, short(find(t, s,
+		sessions.SearchQuery{Text: "milk", Scope: everything, Roles: []sessions.Role{sessions.User}})))
 }
 
 // P6: nobody's search reads another person's conversation. The golden table names, for each scope, whose
@@ -378,7 +379,8 @@ func FuzzQuery(f *testing.F) {
 
 func TestStore_Search_NoInputIsAnError(t *testing.T) {
 	s := searchable(t)
-	piece := rapid.OneOf(rapid.SampledFrom([]string{`"`, `*`, `-`, ` `, `OR`, `AND`, `NOT`, `NEAR`, `(`, `)`, `:`, `^`, `{`, `}`, `+`, `,`, `'`, `\`, `%`, `_`, "\x00", "牛", "奶", "milk", "\u0301", "content"}),
+	piece := rapid.OneOf(rapid.SampledFrom([]string{`"`, `*`, `-`, ` `, `OR`, `AND`, `NOT`, `NEAR`, `(`, `)`, `:`, `^`, `{`, `}`, `+`, `,`,
+		`'`, `\`, `%`, `_`, "\x00", "牛", "奶", "milk", "\u0301", "content"}),
 		rapid.StringN(0, 3, -1))
 	rapid.Check(t, func(rt *rapid.T) {
 		searchAnything(rt, s, strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(rt, "pieces"), ""))

@@ -130,8 +130,10 @@ func TestStore_SetPrompt_AddUsage(t *testing.T) {
 	se := openSession(t, s, "ada")
 	update(t, s, func(tx sessions.Tx) error {
 		require.NoError(t, tx.SetPrompt(se.ID, "You are\x00 Herald.", []string{"terminal", "patch"}))
-		require.NoError(t, tx.AddUsage(se.ID, sessions.Usage{Calls: 1, Input: 2, Output: 3, CacheRead: 4, CacheWrite: 5, Reasoning: 6, ToolCalls: 7, LastPrompt: 8, LastContext: 9}))
-		require.NoError(t, tx.AddUsage(se.ID, sessions.Usage{Calls: 1, Input: 2, Output: 3, CacheRead: 4, CacheWrite: 5, Reasoning: 6, ToolCalls: 7, LastPrompt: 5, LastContext: 6}))
+		require.NoError(t, tx.AddUsage(se.ID, sessions.Usage{Calls: 1, Input: 2, Output: 3, CacheRead: 4, CacheWrite: 5, Reasoning: 6,
+			ToolCalls: 7, LastPrompt: 8, LastContext: 9}))
+		require.NoError(t, tx.AddUsage(se.ID, sessions.Usage{Calls: 1, Input: 2, Output: 3, CacheRead: 4, CacheWrite: 5, Reasoning: 6,
+			ToolCalls: 7, LastPrompt: 5, LastContext: 6}))
 		require.ErrorIs(t, tx.SetPrompt("none", "", nil), sessions.ErrNotFound)
 		require.ErrorIs(t, tx.AddUsage("none", sessions.Usage{}), sessions.ErrNotFound)
 		return nil
@@ -141,7 +143,8 @@ func TestStore_SetPrompt_AddUsage(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "You are\x00 Herald.", got.SystemPrompt)
 		require.Equal(t, []string{"terminal", "patch"}, got.Tools)
-		require.Equal(t, sessions.Usage{Calls: 2, Input: 4, Output: 6, CacheRead: 8, CacheWrite: 10, Reasoning: 12, ToolCalls: 14, LastPrompt: 5, LastContext: 6}, got.Usage)
+		require.Equal(t, sessions.Usage{Calls: 2, Input: 4, Output: 6, CacheRead: 8, CacheWrite: 10, Reasoning: 12, ToolCalls: 14,
+			LastPrompt: 5, LastContext: 6}, got.Usage)
 	})
 }
 
@@ -209,7 +212,8 @@ func TestStore_Counts(t *testing.T) {
 		_, _, err = tx.PutInbox(sessions.InboxItem{Event: event("1", "ada", "hi")})
 		require.NoError(t, err)
 		require.NoError(t, tx.BeginTurn(&sessions.Turn{Session: a.ID}))
-		return tx.PutOutbox(&sessions.OutboxRow{}, &sessions.OutboxRow{State: sessions.OutAttempting}, &sessions.OutboxRow{State: sessions.OutUnknown},
+		return tx.PutOutbox(&sessions.OutboxRow{}, &sessions.OutboxRow{State: sessions.OutAttempting},
+			&sessions.OutboxRow{State: sessions.OutUnknown},
 			&sessions.OutboxRow{State: sessions.OutSent})
 	})
 	viewing(t, s, func(v sessions.View) {

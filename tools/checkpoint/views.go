@@ -100,5 +100,6 @@ func (v *views) same(id string, now looks, index stamp, at time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	was := v.seen[id]
-	return was != nil && was.picture != nil && was.index == index && index != (stamp{}) && at.Sub(was.at) < pictureFor && was.picture.equal(now)
+	return was != nil && was.picture != nil && was.index == index && index != (stamp{}) && at.Sub(was.at) < pictureFor &&
+		was.picture.equal(now)
 }

@@ -42,7 +42,8 @@ func dispatch(t *testing.T, p *person, ctx context.Context, args string, unatten
 	t.Helper()
 	r := tools.NewRegistry(tools.RegistryOptions{})
 	require.NoError(t, r.Register(New(p)))
-	return tools.NewBus(tools.Options{Registry: r}).Dispatch(ctx, tools.Call{ID: "1", Name: Name, Args: json.RawMessage(args), Caller: tools.Caller{Unattended: unattended}})
+	return tools.NewBus(tools.Options{Registry: r}).Dispatch(ctx, tools.Call{ID: "1", Name: Name, Args: json.RawMessage(args),
+		Caller: tools.Caller{Unattended: unattended}})
 }
 
 func TestClarify_Asks(t *testing.T) {

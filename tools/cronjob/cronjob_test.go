@@ -178,7 +178,8 @@ func ptr[T any](v T) *T { return &v }
 func TestCronjob_ForwardsEveryField(t *testing.T) {
 	const fields = `"name":"n","schedule":"30m","repeat":"3","prompt":"p","skills":["a","b"],"script":"s.sh","no_agent":true,"monitor":"https://example.org/x",` +
 		`"context_from":"0123456789ab","continuity":true,"deliver":"all","failure_deliver":"","attach_to_session":true,"enabled_toolsets":[],"workdir":"","paused":true,"paused_reason":"why"`
-	want := change{Name: ptr("n"), Schedule: ptr("30m"), Repeat: ptr(3), Prompt: ptr("p"), Skills: ptr([]string{"a", "b"}), Script: ptr("s.sh"), NoAgent: ptr(true),
+	want := change{Name: ptr("n"), Schedule: ptr("30m"), Repeat: ptr(3), Prompt: ptr("p"), Skills: ptr([]string{"a", "b"}),
+		Script: ptr("s.sh"), NoAgent: ptr(true),
 		Monitor: ptr("https://example.org/x"), ContextFrom: ptr([]string{"0123456789ab"}), Continuity: ptr(true), Deliver: ptr("all"), FailureDeliver: ptr(""), Attach: ptr(true),
 		Toolsets: ptr([]string{}), Workdir: ptr(""), Paused: ptr(true), PausedReason: ptr("why")}
 	d := newDesk(t, two()...)

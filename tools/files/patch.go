@@ -138,7 +138,8 @@ func (a patchArgs) operations() ([]operation, error) {
 		case a.NewString == nil:
 			return nil, errors.New("new_string is missing; give an empty string to delete the text")
 		}
-		return []operation{{fileOp: fileOp{kind: opUpdate, path: a.Path}, replace: true, old: *a.OldString, new: *a.NewString, all: a.ReplaceAll}}, nil
+		return []operation{{fileOp: fileOp{kind: opUpdate, path: a.Path}, replace: true, old: *a.OldString, new: *a.NewString,
+			all: a.ReplaceAll}}, nil
 	case "patch":
 		if strings.TrimSpace(a.Patch) == "" {
 			return nil, errors.New("patch is missing; mode patch needs the text of a patch")
@@ -301,7 +302,8 @@ func (e *edits) move(ctx context.Context, d *edited, to string) error {
 // ends and keeps its own.
 func (e *edits) update(d *edited, op operation) error {
 	text := string(d.after)
-	crlf := strings.Contains(text, "\r\n") && strings.Count(text, "\r\n") == strings.Count(text, "\n") && strings.Count(text, "\r") == strings.Count(text, "\n")
+	crlf := strings.Contains(text, "\r\n") && strings.Count(text, "\r\n") == strings.Count(text, "\n") &&
+		strings.Count(text, "\r") == strings.Count(text, "\n")
 	if crlf {
 		text = strings.ReplaceAll(text, "\r\n", "\n")
 		op.old, op.new = strings.ReplaceAll(op.old, "\r\n", "\n"), strings.ReplaceAll(op.new, "\r\n", "\n")

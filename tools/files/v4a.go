@@ -285,7 +285,8 @@ func locate(lines []string, from int, h hunk) (at, n int, err error) {
 		}
 		return len(lines), 0, nil
 	}
-	for _, norm := range []func(string) string{func(s string) string { return s }, trimRight, strings.TrimSpace, func(s string) string { return strings.TrimSpace(ascii.Replace(s)) }} {
+	for _, norm := range []func(string) string{func(s string) string { return s }, trimRight, strings.TrimSpace,
+		func(s string) string { return strings.TrimSpace(ascii.Replace(s)) }} {
 		found := matches(lines, want, start, norm)
 		switch {
 		case len(found) == 0:

@@ -94,7 +94,8 @@ func (e *entry) judge(lines []string, count int) {
 // queue hands news to the entry's goroutine: what the process has done, and output that shows it. e.mu is held.
 func (e *entry) queue(id, what, output string) {
 	output = e.p.o.Redact(strings.TrimRight(plain(output), "\n "))
-	e.pending = append(e.pending, News{ID: e.rec.ID + "/" + id, Owner: e.rec.Owner, Text: e.about(what, output), Process: e.viewLocked(), Output: output})
+	e.pending = append(e.pending, News{ID: e.rec.ID + "/" + id, Owner: e.rec.Owner, Text: e.about(what, output), Process: e.viewLocked(),
+		Output: output})
 	select {
 	case e.news <- struct{}{}:
 	default:

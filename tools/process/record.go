@@ -38,7 +38,8 @@ type Owner struct {
 
 // OwnerOf returns the owner of what a caller starts.
 func OwnerOf(c tools.Caller) Owner {
-	return Owner{Session: c.Session, Key: c.Key, Platform: c.Platform, Account: c.Account, Chat: c.Chat, Thread: c.Thread, User: c.User, Task: c.Task}
+	return Owner{Session: c.Session, Key: c.Key, Platform: c.Platform, Account: c.Account, Chat: c.Chat, Thread: c.Thread, User: c.User,
+		Task: c.Task}
 }
 
 // child reports whether a subagent started it.

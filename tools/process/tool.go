@@ -84,7 +84,8 @@ func (p *Processes) Tool(o ToolOptions) tools.Tool {
 	t := &tool{p, o}
 	return tools.Tool{
 		Spec: tools.Spec{
-			Name: Name, Toolset: "terminal", Description: description, Parameters: json.RawMessage(fmt.Sprintf(parameters, o.MaxWait.Seconds(), maxLog, defaultLog)),
+			Name: Name, Toolset: "terminal", Description: description, Parameters: json.RawMessage(fmt.Sprintf(parameters, o.MaxWait.Seconds(),
+				maxLog, defaultLog)),
 			Parallel: tools.Sequential, Core: true, Timeout: -1, Emoji: "⚙️", Preview: "session_id",
 		},
 		Run: t.run,
@@ -134,7 +135,8 @@ func (t *tool) run(ctx context.Context, call tools.Call) (tools.Result, error) {
 // describe begins a reply.
 func describe(e *entry) reply {
 	v := e.view()
-	return reply{SessionID: v.ID, Command: shorten(v.Command, 500), Status: v.State, PID: v.PID, Uptime: int(v.Age.Seconds()), ExitCode: v.Exit}
+	return reply{SessionID: v.ID, Command: shorten(v.Command, 500), Status: v.State, PID: v.PID, Uptime: int(v.Age.Seconds()),
+		ExitCode: v.Exit}
 }
 
 // text is the kept output as text.

@@ -127,7 +127,8 @@ func dispatch(t *testing.T, a *archive, caller tools.Caller, args string) tools.
 	t.Helper()
 	r := tools.NewRegistry(tools.RegistryOptions{})
 	require.NoError(t, r.Register(New(Options{Archive: a, Direct: func(c tools.Caller) bool { return strings.HasPrefix(c.Key, "dm:") }})))
-	return tools.NewBus(tools.Options{Registry: r}).Dispatch(t.Context(), tools.Call{ID: "1", Name: Name, Args: json.RawMessage(args), Caller: caller})
+	return tools.NewBus(tools.Options{Registry: r}).Dispatch(t.Context(), tools.Call{ID: "1", Name: Name, Args: json.RawMessage(args),
+		Caller: caller})
 }
 
 func search(t *testing.T, a *archive, caller tools.Caller, args string) searchReply {

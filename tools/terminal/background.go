@@ -58,7 +58,8 @@ func (a args) wrong(promoted bool) string {
 //
 // A line such as "A && B &" needs no rewriting: every command is evaluated by a shell of its own that ends at once, and
 // the output that the job it left behind holds open is let go after a moment.
-func (d Deps) background(ctx context.Context, call tools.Call, env sandbox.Environment, c sandbox.Command, dir string, a args, promoted bool) tools.Result {
+func (d Deps) background(ctx context.Context, call tools.Call, env sandbox.Environment, c sandbox.Command, dir string, a args,
+	promoted bool) tools.Result {
 	if d.Processes == nil {
 		return tools.Failure("background: commands can't run in the background here")
 	}

@@ -155,7 +155,8 @@ func (d *dangers) processes(s step) {
 			d.add("kill-many")
 		}
 	case "herald":
-		if ops := operands(args); slices.ContainsFunc(ops[:min(len(ops), 3)], func(o string) bool { return plain(o) == "run" }) && !hasFlag(args, 'h', "help") {
+		if ops := operands(args); slices.ContainsFunc(ops[:min(len(ops), 3)], func(o string) bool { return plain(o) == "run" }) &&
+			!hasFlag(args, 'h', "help") {
 			d.add("second-gateway")
 		}
 	}

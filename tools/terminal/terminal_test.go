@@ -181,7 +181,8 @@ func TestTerminal_ThroughTheBus(t *testing.T) {
 
 func TestTerminal_ConfiguredTimeLimits(t *testing.T) {
 	f := newFixture(t)
-	tool := New(Deps{Environment: func(tools.Caller) (sandbox.Environment, error) { return f.env, nil }, Timeout: 300 * time.Millisecond, MaxTimeout: 2 * time.Second})
+	tool := New(Deps{Environment: func(tools.Caller) (sandbox.Environment, error) { return f.env, nil }, Timeout: 300 * time.Millisecond,
+		MaxTimeout: 2 * time.Second})
 	require.Contains(t, string(tool.Spec.Parameters), `"maximum": 2, "default": 0.3`)
 	res, err := tool.Run(t.Context(), tools.Call{Args: []byte(`{"command":"sleep 20"}`)})
 	require.NoError(t, err)

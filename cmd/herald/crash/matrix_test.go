@@ -24,8 +24,9 @@ var passes = map[string][]int{
 	string(sessions.EdgeAccept): {2, 4}, string(sessions.EdgeAcceptBegin): {4, 9, 14}, string(sessions.EdgeTurnBegin): {2},
 	string(sessions.EdgeTurnAnswer): {2, 3},
 	string(sessions.EdgeToolStart):  {2, 4}, string(sessions.EdgeToolFinish): {2, 4}, string(sessions.EdgeTurnFinish): {3, 8},
-	string(sessions.EdgeSend): {3, 9, 14}, string(sessions.EdgeReceipt): {3, 9, 14}, edgeCall: {2, 5, 9, 14}, string(sessions.EdgeCommand): {2, 3, 4},
-	string(sessions.EdgeQueue): {2, 3}, string(sessions.EdgePreview): {2}, string(sessions.EdgeLog): {2, 3},
+	string(sessions.EdgeSend): {3, 9, 14}, string(sessions.EdgeReceipt): {3, 9, 14}, edgeCall: {2, 5, 9, 14},
+	string(sessions.EdgeCommand): {2, 3, 4},
+	string(sessions.EdgeQueue):   {2, 3}, string(sessions.EdgePreview): {2}, string(sessions.EdgeLog): {2, 3},
 }
 
 // matrix lists what is killed where: the failpoints of the daemon's starts, in order.

@@ -220,7 +220,8 @@ func (l *ledger) excuse(w *world, a *asked, item sessions.InboxItem) string {
 		}
 	}
 	for _, row := range l.outbox {
-		related := row.Turn != 0 && row.Turn == item.Turn || row.Turn == 0 && !row.Created.Before(item.At) && row.Message.Address == item.Event.Address
+		related := row.Turn != 0 && row.Turn == item.Turn || row.Turn == 0 && !row.Created.Before(item.At) &&
+			row.Message.Address == item.Event.Address
 		// A row whose own delivery is in doubt because the daemon died right behind it has been seen all the same.
 		seen := row.State == sessions.OutSent && visible[row.Sent] || row.State == sessions.OutUnknown && texts[row.Message.Text.Plain]
 		if !related || !seen {
@@ -239,7 +240,8 @@ func (l *ledger) undone(token string) int {
 	n := 0
 	for _, rows := range l.rows {
 		for _, row := range rows {
-			if row.Role == sessions.Assistant && row.Kind == sessions.KindPlain && !row.Active && !row.Compacted && slices.Contains(tokens(marker, row.Content), token) {
+			if row.Role == sessions.Assistant && row.Kind == sessions.KindPlain && !row.Active && !row.Compacted &&
+				slices.Contains(tokens(marker, row.Content), token) {
 				n++
 			}
 		}

@@ -21,7 +21,8 @@ import (
 func TestHelp(t *testing.T) {
 	p := newPlace(t)
 	for _, verb := range []string{"run", "status", "sessions", "send", "logs", "backup", "doctor", "doctor db", "config", "config check",
-		"config show", "config schema", "pairing", "pairing list", "pairing approve", "pairing revoke", "pairing clear-pending", "approvals", "approvals list", "approvals allow", "approvals revoke", "approvals suggest", "rollback", "checkpoints", "checkpoints status", "checkpoints prune", "checkpoints clear", "sandbox", "sandbox status", "sandbox exec", "sandbox shell", "sandbox reset", "sandbox build", "sandbox prune", "cron", "cron list", "cron add", "cron edit", "cron pause", "cron resume", "cron run", "cron remove", "cron history", "cron status", "cron incidents", "cron incidents ack", "cron doctor", "cron tick", "teams", "teams manifest", "version"} {
+		"config show", "config schema", "pairing", "pairing list", "pairing approve", "pairing revoke", "pairing clear-pending", "approvals",
+		"approvals list", "approvals allow", "approvals revoke", "approvals suggest", "rollback", "checkpoints", "checkpoints status", "checkpoints prune", "checkpoints clear", "sandbox", "sandbox status", "sandbox exec", "sandbox shell", "sandbox reset", "sandbox build", "sandbox prune", "cron", "cron list", "cron add", "cron edit", "cron pause", "cron resume", "cron run", "cron remove", "cron history", "cron status", "cron incidents", "cron incidents ack", "cron doctor", "cron tick", "teams", "teams manifest", "version"} {
 		out := p.good(append(strings.Fields(verb), "--help")...)
 		require.Contains(t, out, "Usage:\n  herald "+strings.Fields(verb)[0], verb)
 		require.Contains(t, out, "Examples:\n  herald "+strings.Fields(verb)[0], verb)

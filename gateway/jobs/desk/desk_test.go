@@ -24,13 +24,15 @@ func TestDesk_OfCaller(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	zone := func() *time.Location { return time.UTC }
 	book := cron.NewBook(cron.BookOptions{Store: store, Zone: zone})
-	d := New(Options{Store: store, Book: book, Views: view.Reader{Store: store, Zone: zone, Now: time.Now}, KeyOptions: sessions.DefaultKeyOptions,
-		Named: func(o sessions.Origin) bool { return o.User == "admin" }})
+	d := New(Options{Store: store, Book: book, Views: view.Reader{Store: store, Zone: zone, Now: time.Now},
+		KeyOptions: sessions.DefaultKeyOptions,
+		Named:      func(o sessions.Origin) bool { return o.User == "admin" }})
 	n := 0
 	// turn begins a turn for a message of a person and returns the calls in it and after it.
 	turn := func(at platforms.Address, kind platforms.ChatType, user string) (during, after tools.Caller) {
 		n++
-		e := platforms.Event{ID: platforms.EventID(string(rune('a' + n))), Address: at, ChatType: kind, Sender: platforms.User{ID: platforms.UserID(user)},
+		e := platforms.Event{ID: platforms.EventID(string(rune('a' + n))), Address: at, ChatType: kind,
+			Sender:  platforms.User{ID: platforms.UserID(user)},
 			Message: &platforms.Message{ID: "m", Text: "x"}}
 		key := sessions.KeyFor(sessions.SourceOf("default", e), sessions.DefaultKeyOptions())
 		turn := sessions.Turn{Key: key, State: sessions.TurnRunning, Attempts: 1, Address: at, ReplyTo: "m", Began: time.Now()}

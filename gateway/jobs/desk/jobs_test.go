@@ -17,7 +17,8 @@ import (
 
 // from is a conversation: of a person alone, or of a room.
 func from(platform, chat, user string, change ...func(*sessions.Origin)) sessions.Origin {
-	o := sessions.Origin{Address: platforms.Address{Platform: platforms.Name(platform), Account: "main", Chat: platforms.ChatID(chat)}, ChatType: platforms.DM, User: platforms.UserID(user)}
+	o := sessions.Origin{Address: platforms.Address{Platform: platforms.Name(platform), Account: "main", Chat: platforms.ChatID(chat)},
+		ChatType: platforms.DM, User: platforms.UserID(user)}
 	for _, c := range change {
 		c(&o)
 	}
@@ -80,7 +81,8 @@ func openBook(t *testing.T) (*cron.Book, sessions.Store) {
 
 func newJob(t *testing.T, book *cron.Book, name string, origin *sessions.Origin) cron.Job {
 	t.Helper()
-	j, err := book.Create(t.Context(), cron.Change{Name: &name, Schedule: ptr("every hour"), Prompt: ptr("p")}, cron.By{Source: cron.FromChat, Origin: origin})
+	j, err := book.Create(t.Context(), cron.Change{Name: &name, Schedule: ptr("every hour"), Prompt: ptr("p")},
+		cron.By{Source: cron.FromChat, Origin: origin})
 	require.NoError(t, err)
 	return j
 }
@@ -91,7 +93,8 @@ func TestJobs_OthersJobsAreNotThere(t *testing.T) {
 	anna, bob := from("slack", "D1", "anna"), from("slack", "D2", "bob")
 	hers, his := newJob(t, book, "news", &anna), newJob(t, book, "news", &bob)
 	var ran []string
-	d := &Jobs{book: book, zone: func() *time.Location { return time.UTC }, who: viewer{at: anna}, by: cron.By{Source: cron.FromChat, Origin: &anna},
+	d := &Jobs{book: book, zone: func() *time.Location { return time.UTC }, who: viewer{at: anna},
+		by: cron.By{Source: cron.FromChat, Origin: &anna},
 		runner: runner(func(id cron.JobID, note string) error {
 			ran = append(ran, string(id)+note)
 			return nil

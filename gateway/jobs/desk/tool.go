@@ -153,7 +153,8 @@ func (t client) one(l view.Line) cronjob.Job {
 	zone := t.views.Zone()
 	out := cronjob.Job{ID: string(l.ID), Name: l.Name, Prompt: l.Task.Prompt, Skills: l.Task.Skills, Script: l.Task.Script,
 		NoAgent: l.Task.NoAgent, Monitor: l.Task.Monitor(),
-		Schedule: l.Schedule, InWords: l.InWords, Repeat: l.Repeat, Deliver: l.Task.Deliver, FailDeliver: l.Task.FailureDeliver, Attach: l.Task.Attach,
+		Schedule: l.Schedule, InWords: l.InWords, Repeat: l.Repeat, Deliver: l.Task.Deliver, FailDeliver: l.Task.FailureDeliver,
+		Attach:      l.Task.Attach,
 		ContextFrom: l.Task.ContextFrom, Toolsets: l.Task.Toolsets, Workdir: l.Task.Workdir, State: toolStates[l.State],
 		NextInWords: view.NextWords(t.printer, l.Next, zone), LocalOnly: localOnly(l.Task), Ended: l.State == view.StateDone}
 	if len(out.Skills) > 0 {

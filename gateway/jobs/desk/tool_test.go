@@ -78,7 +78,8 @@ func TestTool_ChangeIsWhole(t *testing.T) {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
 	require.NoError(t, json.Unmarshal(tool.Spec.Parameters, &schema))
-	values := map[reflect.Type]any{reflect.TypeFor[*string](): "x", reflect.TypeFor[*int](): 3, reflect.TypeFor[*bool](): true, reflect.TypeFor[*[]string](): []string{"x"}}
+	values := map[reflect.Type]any{reflect.TypeFor[*string](): "x", reflect.TypeFor[*int](): 3, reflect.TypeFor[*bool](): true,
+		reflect.TypeFor[*[]string](): []string{"x"}}
 	args := map[string]any{"action": "create", "model": "x", "reasoning_effort": "x"}
 	v := reflect.TypeFor[cron.Change]()
 	fields := 0

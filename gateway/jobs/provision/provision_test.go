@@ -324,7 +324,8 @@ func TestProvision_RemovesWhatIsGone(t *testing.T) {
 	require.NoError(t, err)
 	gone := s.jobs()["cron.d/team.yaml/tidy"]
 	require.NoError(t, s.store.Update(ctx, sessions.EdgeState, func(tx sessions.Tx) error {
-		_, err := tx.ClaimRun(&sessions.Run{Job: gone.ID, Slot: gone.Next, Kind: sessions.RunOnTime, State: sessions.RunClaimed, Began: s.clock()}, time.Time{})
+		_, err := tx.ClaimRun(&sessions.Run{Job: gone.ID, Slot: gone.Next, Kind: sessions.RunOnTime, State: sessions.RunClaimed,
+			Began: s.clock()}, time.Time{})
 		return err
 	}))
 
@@ -515,7 +516,8 @@ func TestProvision_AThousandJobs(t *testing.T) {
 func TestProvision_Run(t *testing.T) {
 	s := newShelf(t)
 	require.NoError(t, os.Remove(filepath.Join(s.home, "cron.d"))) // it is made while the daemon runs
-	p := provision.New(provision.Options{Home: s.home, Book: s.book, Settle: 10 * time.Millisecond, Poll: 50 * time.Millisecond, Grace: 50 * time.Millisecond, Log: zerolog.New(&s.log)})
+	p := provision.New(provision.Options{Home: s.home, Book: s.book, Settle: 10 * time.Millisecond, Poll: 50 * time.Millisecond,
+		Grace: 50 * time.Millisecond, Log: zerolog.New(&s.log)})
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { p.Run(ctx); close(done) }()

@@ -152,7 +152,8 @@ func TestViewer_WhereItWent(t *testing.T) {
 	s := newShelf(t)
 	ctx := context.Background()
 	j := s.make("brief", half())
-	waiting := &sessions.OutboxRow{Kind: sessions.OutNotice, Error: "429: try again in 30 s", Message: platforms.Outgoing{Address: platforms.Address{Platform: "slack", Chat: "D1"}}}
+	waiting := &sessions.OutboxRow{Kind: sessions.OutNotice, Error: "429: try again in 30 s",
+		Message: platforms.Outgoing{Address: platforms.Address{Platform: "slack", Chat: "D1"}}}
 	require.NoError(t, s.store.Update(ctx, sessions.EdgeQueue, func(tx sessions.Tx) error { return tx.PutOutbox(waiting) }))
 	s.ran(j.ID, time.Hour, sessions.RunRan, "", brief.Result{Output: "/home/cron/output/x.md", Problems: []string{"delivery target \"teams\": no platform"}, Deliveries: []brief.Delivery{
 		{Target: cron.Target{Address: platforms.Address{Platform: "telegram", Chat: "7", Thread: "3"}, Token: "origin", From: cron.FromOrigin}, State: sessions.OutSent, Mirrored: []string{"thread"}},
@@ -331,7 +332,8 @@ func BenchmarkViewer_TenThousandJobs(b *testing.B) {
 	now := time.Now()
 	require.NoError(b, store.Update(context.Background(), sessions.EdgeState, func(tx sessions.Tx) error {
 		for i := range 10_000 {
-			j := cron.Job{ID: sessions.NewJobID(), Name: fmt.Sprint(i), Source: cron.FromCLI, Plan: cron.Plan{Schedule: cron.Schedule{Kind: cron.Clock, Expr: "0 9 * * 1-5", Display: "x"}, Task: json.RawMessage(`{"prompt":"x"}`)}, Created: now, Updated: now}
+			j := cron.Job{ID: sessions.NewJobID(), Name: fmt.Sprint(i), Source: cron.FromCLI,
+				Plan: cron.Plan{Schedule: cron.Schedule{Kind: cron.Clock, Expr: "0 9 * * 1-5", Display: "x"}, Task: json.RawMessage(`{"prompt":"x"}`)}, Created: now, Updated: now}
 			if err := j.Replan(now, time.UTC); err != nil {
 				return err
 			}
@@ -343,7 +345,8 @@ func BenchmarkViewer_TenThousandJobs(b *testing.B) {
 				return err
 			}
 			for k := range 3 {
-				if _, err := tx.ClaimRun(&sessions.Run{Job: j.ID, Slot: now.Add(-time.Duration(k) * time.Hour), State: sessions.RunRan, Began: now}, time.Time{}); err != nil {
+				if _, err := tx.ClaimRun(&sessions.Run{Job: j.ID, Slot: now.Add(-time.Duration(k) * time.Hour), State: sessions.RunRan, Began: now},
+					time.Time{}); err != nil {
 					return err
 				}
 			}

@@ -267,13 +267,15 @@ func TestModel_Thinking_ForeignLoop(t *testing.T) {
 	req := hello()
 	req.Reasoning = "high"
 	require.Contains(t, string(m.body(req)), `"thinking"`)
-	req.Messages = append(req.Messages, model.Message{Role: "assistant", ToolCalls: []model.ToolCall{{ID: "a", Name: "f"}}}, model.Message{Role: "tool", ToolCallID: "a", Text: "x"})
+	req.Messages = append(req.Messages, model.Message{Role: "assistant", ToolCalls: []model.ToolCall{{ID: "a", Name: "f"}}},
+		model.Message{Role: "tool", ToolCallID: "a", Text: "x"})
 	require.NotContains(t, string(m.body(req)), `"thinking"`)
 }
 
 func TestModel_Interrupt(t *testing.T) {
 	stop := errors.New("stopped by the user")
-	for name, reply := range map[string]modeltest.Reply{"header": {HangHeader: true}, "body": {HangBody: true}, "middle": {Text: "one two three", HangBody: true, CutAfter: 4}} {
+	for name, reply := range map[string]modeltest.Reply{"header": {HangHeader: true}, "body": {HangBody: true},
+		"middle": {Text: "one two three", HangBody: true, CutAfter: 4}} {
 		t.Run(name, func(t *testing.T) {
 			m, srv := open(t, Options{}, reply)
 			ctx, cancel := context.WithCancelCause(t.Context())

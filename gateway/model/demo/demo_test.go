@@ -80,7 +80,8 @@ func names() []string {
 func ask(t testing.TB, tools []model.ToolDef, messages ...model.Message) model.Response {
 	t.Helper()
 	var streamed strings.Builder
-	resp, err := testModel().Stream(t.Context(), model.Request{Messages: messages, Tools: tools}, func(d model.Delta) { streamed.WriteString(d.Text) })
+	resp, err := testModel().Stream(t.Context(), model.Request{Messages: messages, Tools: tools},
+		func(d model.Delta) { streamed.WriteString(d.Text) })
 	require.NoError(t, err)
 	require.Equal(t, resp.Text, streamed.String(), "the stream is the answer")
 	return resp

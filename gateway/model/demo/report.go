@@ -208,7 +208,8 @@ func describeSearch(text string) string {
 	if end := balanced(body); strings.HasPrefix(body, "{") {
 		body = body[:end]
 	}
-	if json.Unmarshal([]byte(body), &r) != nil || (len(r.Matches) == 0 && len(r.Files) == 0 && r.Total == nil && !strings.Contains(body, `"matches"`) && !strings.Contains(body, `"files"`)) {
+	named := strings.Contains(body, `"matches"`) || strings.Contains(body, `"files"`)
+	if json.Unmarshal([]byte(body), &r) != nil || len(r.Matches) == 0 && len(r.Files) == 0 && r.Total == nil && !named {
 		if strings.TrimSpace(text) == "" {
 			return "Nothing was found."
 		}

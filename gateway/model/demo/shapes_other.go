@@ -9,7 +9,8 @@ import (
 func messageShapes() []shape {
 	const place = `((?:telegram|slack|signal|discord|teams|web|sms|email|whatsapp|matrix)(?::\S+)?)`
 	send := func(target, text string) *step {
-		return once("send_message", field{"action", "send"}, field{"target", strings.ToLower(target[:firstColon(target)]) + target[firstColon(target):]}, field{"message", unquote(text)})
+		return once("send_message", field{"action", "send"}, field{"target", strings.ToLower(target[:firstColon(target)]) +
+			target[firstColon(target):]}, field{"message", unquote(text)})
 	}
 	return []shape{
 		{`(?:send|post|write)\s+(?:the message\s+)?(.+?)\s+(?:to|on|in)\s+` + place, func(e *env, m []string) *step { return send(m[2], m[1]) }},

@@ -48,7 +48,8 @@ func changeTodo(what, status string) *step {
 		for _, exact := range []bool{true, false} {
 			for _, t := range todoIn(so[0].text) {
 				c := strings.ToLower(t.Content)
-				if exact && (c == words || strings.EqualFold(t.ID, what)) || !exact && (strings.Contains(c, words) || strings.Contains(words, c) && c != "") {
+				if exact && (c == words || strings.EqualFold(t.ID, what)) || !exact && (strings.Contains(c, words) || strings.Contains(words, c) &&
+					c != "") {
 					return t, true
 				}
 			}

@@ -43,7 +43,8 @@ func (anthropicAPI) read(r *http.Request, body []byte) (Request, error) {
 	if in.Model == "" || in.MaxTokens <= 0 || len(in.Messages) == 0 {
 		return Request{}, fmt.Errorf("model, max_tokens and messages are required")
 	}
-	q := Request{API: "anthropic", Path: r.URL.Path, Key: r.Header.Get("X-Api-Key"), Body: body, Model: in.Model, System: contentText(in.System), stream: in.Stream}
+	q := Request{API: "anthropic", Path: r.URL.Path, Key: r.Header.Get("X-Api-Key"), Body: body, Model: in.Model,
+		System: contentText(in.System), stream: in.Stream}
 	last := "assistant"
 	open := map[string]bool{}
 	for i, m := range in.Messages {
@@ -202,7 +203,8 @@ func (anthropicAPI) events(q Request, a Reply) [][]byte {
 
 func (anthropicAPI) whole(q Request, a Reply) []byte {
 	stop := anthropicStop(a)
-	m := anthropicMessage{ID: "msg_test", Type: "message", Role: "assistant", Model: q.Model, Content: []anthropicBlock{}, StopReason: &stop, Usage: anthropicCounted(q, a)}
+	m := anthropicMessage{ID: "msg_test", Type: "message", Role: "assistant", Model: q.Model, Content: []anthropicBlock{}, StopReason: &stop,
+		Usage: anthropicCounted(q, a)}
 	if a.Reasoning != "" {
 		m.Content = append(m.Content, anthropicBlock{Type: "thinking", Thinking: &a.Reasoning, Signature: &a.Signature})
 	}

@@ -23,7 +23,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestScript_AnthropicOracle(t *testing.T) {
 	srv := Serve(NewScript(Reply{Text: "Hi there.", Reasoning: "Greet.", Signature: "sig", ToolCalls: []model.ToolCall{{ID: "toolu_1", Name: "f", Arguments: `{"a":1}`}}}))
 	defer srv.Close()
-	client := sdk.NewClient(option.WithoutEnvironmentDefaults(), option.WithAPIKey("k"), option.WithBaseURL(srv.Anthropic()), option.WithMaxRetries(0))
+	client := sdk.NewClient(option.WithoutEnvironmentDefaults(), option.WithAPIKey("k"), option.WithBaseURL(srv.Anthropic()),
+		option.WithMaxRetries(0))
 	stream := client.Messages.NewStreaming(t.Context(), sdk.MessageNewParams{Model: "claude-sonnet-4-5", MaxTokens: 100,
 		Messages: []sdk.MessageParam{sdk.NewUserMessage(sdk.NewTextBlock("hi"))}})
 	var msg sdk.Message

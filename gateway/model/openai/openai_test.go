@@ -121,7 +121,8 @@ func TestModel_Body_Oracle(t *testing.T) {
 		{Role: "tool", ToolCallID: "a", Text: "out"}, {Role: "user", Text: "bye"},
 	}, Tools: []model.ToolDef{{Name: "f", Description: "d", Parameters: schema}}})
 	//lint:ignore SA1019 compatible servers know the old name of the limit, and so does our request
-	want, err := json.Marshal(goopenai.ChatCompletionRequest{Model: "gpt-4o", Stream: true, MaxTokens: 99, StreamOptions: &goopenai.StreamOptions{IncludeUsage: true},
+	want, err := json.Marshal(goopenai.ChatCompletionRequest{Model: "gpt-4o", Stream: true, MaxTokens: 99,
+		StreamOptions: &goopenai.StreamOptions{IncludeUsage: true},
 		Messages: []goopenai.ChatCompletionMessage{
 			{Role: "system", Content: "sys \"q\" \x01\n"},
 			{Role: "user", MultiContent: []goopenai.ChatMessagePart{{Type: "text", Text: "look 日本 \u2028"}, {Type: "image_url", ImageURL: &goopenai.ChatMessageImageURL{URL: "data:image/png;base64,AQID"}}}},
@@ -313,7 +314,8 @@ func TestModel_Replay_Google(t *testing.T) {
 	resp, _, _, _, err := run(m, hello())
 	require.NoError(t, err)
 	req := hello()
-	req.Messages = append(req.Messages, model.Message{Role: "assistant", ToolCalls: resp.ToolCalls, Replay: resp.Replay}, model.Message{Role: "tool", ToolCallID: "a", Text: "x"})
+	req.Messages = append(req.Messages, model.Message{Role: "assistant", ToolCalls: resp.ToolCalls, Replay: resp.Replay},
+		model.Message{Role: "tool", ToolCallID: "a", Text: "x"})
 	_, _, _, _, err = run(m, req)
 	require.NoError(t, err)
 	body := string(srv.Requests()[1].Body)

@@ -89,7 +89,8 @@ func (r *Rig) Open() {
 	}
 	redact := func(s string) string { return s }
 	r.Runs = turn.NewRuns()
-	r.Asker = ask.New(ask.Options{Store: r.Store, Turns: r.Runs, Outbox: r.Worker, Adapters: r.Chat, Printer: English, Redact: redact, Log: zerolog.Nop()})
+	r.Asker = ask.New(ask.Options{Store: r.Store, Turns: r.Runs, Outbox: r.Worker, Adapters: r.Chat, Printer: English, Redact: redact,
+		Log: zerolog.Nop()})
 	r.Bus = tools.NewBus(tools.Options{Registry: registry, Journal: turn.NewJournal(r.Runs)})
 	settings := turn.Settings{Limits: agent.DefaultLimits(), MaxAttempts: 3}
 	settings.Limits.EmptyTries = 1
@@ -115,14 +116,16 @@ func (r *Rig) Open() {
 		r.Commands = r.opt.Commands(r)
 	}
 	opt := router.Options{
-		Store: r.Store, Runner: r.Runner, Access: gate{r.opt.Deny}, Commands: r.Commands, Outbox: outbox{r.Worker}, Printer: English, Metrics: r.Counts,
-		Key: Key, Mode: func(_ platforms.Address, o sessions.Options) turn.Mode {
+		Store: r.Store, Runner: r.Runner, Access: gate{r.opt.Deny}, Commands: r.Commands, Outbox: outbox{r.Worker}, Printer: English,
+		Metrics: r.Counts,
+		Key:     Key, Mode: func(_ platforms.Address, o sessions.Options) turn.Mode {
 			if o.Busy != "" {
 				return turn.Mode(o.Busy)
 			}
 			return turn.Queue
 		},
-		Acks: func(platforms.Address) router.Acks { return router.Acks{Show: true, Steer: true} }, Freshness: func(platforms.Address) time.Duration { return time.Hour }, Log: zerolog.Nop(),
+		Acks:      func(platforms.Address) router.Acks { return router.Acks{Show: true, Steer: true} },
+		Freshness: func(platforms.Address) time.Duration { return time.Hour }, Log: zerolog.Nop(),
 	}
 	if r.opt.Tune != nil {
 		r.opt.Tune(&opt)

@@ -174,8 +174,9 @@ func (p *Pending) forget(id string) {
 // openApproval finds what was asked for the call, or asks, in one transaction.
 func (p *Pending) openApproval(id string, call tools.Call, req Request) (Approval, error) {
 	now, row := p.a.o.Now(), p.turn.Row()
-	a := Approval{ID: id, Turn: row.ID, Session: p.turn.Session(), Key: row.Key, Address: row.Address, Requester: platforms.UserID(call.Caller.User),
-		Tool: call.Name, Preview: req.Preview, Kinds: req.Kinds, Choices: req.Choices, Judged: req.Judged, Asked: now, Until: now.Add(req.Timeout)}
+	a := Approval{ID: id, Turn: row.ID, Session: p.turn.Session(), Key: row.Key, Address: row.Address,
+		Requester: platforms.UserID(call.Caller.User),
+		Tool:      call.Name, Preview: req.Preview, Kinds: req.Kinds, Choices: req.Choices, Judged: req.Judged, Asked: now, Until: now.Add(req.Timeout)}
 	var put []*sessions.OutboxRow
 	err := p.turn.Update(sessions.EdgeQueue, func(tx sessions.Tx) error {
 		old, err := readApproval(tx, id)

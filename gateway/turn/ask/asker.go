@@ -132,7 +132,8 @@ func (a *Asker) prompt(t sessions.Turn, s sessions.ID, markdown string, buttons 
 	}
 	out := make([]*sessions.OutboxRow, len(chunks))
 	for i, chunk := range chunks {
-		out[i] = &sessions.OutboxRow{Kind: sessions.OutPrompt, Turn: t.ID, Session: s, Message: platforms.Outgoing{Address: t.Address, Text: chunk}}
+		out[i] = &sessions.OutboxRow{Kind: sessions.OutPrompt, Turn: t.ID, Session: s,
+			Message: platforms.Outgoing{Address: t.Address, Text: chunk}}
 	}
 	out[len(out)-1].Message.Buttons = buttons
 	return out

@@ -33,7 +33,8 @@ func TestAppendOnly_PreviewsOnlyGrow(t *testing.T) {
 					finals.Add(1)
 					return nil
 				}
-				if !strings.HasPrefix(out.Text.Body, shown.Body) || !strings.HasPrefix(out.Text.Markdown, shown.Markdown) || strings.Contains(out.Text.Body, "▉") {
+				if !strings.HasPrefix(out.Text.Body, shown.Body) || !strings.HasPrefix(out.Text.Markdown, shown.Markdown) ||
+					strings.Contains(out.Text.Body, "▉") {
 					refused.Add(1)
 					return &platforms.SendError{Kind: platforms.BadRequest, Err: errors.New("only appending")}
 				}

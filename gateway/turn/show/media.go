@@ -99,7 +99,8 @@ type Refused struct{ Name, Reason string }
 // go there, checked, and those that may not, with the reason for people and for who wrote the text. The platform's own
 // limits are the adapter's matter: they may differ from room to room. ctx bounds what Resolve does for the conversation
 // of a key.
-func (p MediaPolicy) Attach(ctx context.Context, of sessions.Key, text string, at platforms.Name, traits platforms.Traits, now time.Time) (rest string, files []platforms.Attachment, refused []Refused) {
+func (p MediaPolicy) Attach(ctx context.Context, of sessions.Key, text string, at platforms.Name, traits platforms.Traits,
+	now time.Time) (rest string, files []platforms.Attachment, refused []Refused) {
 	rest, tags := takeMedia(text)
 	for _, m := range tags {
 		a, err := p.resolve(ctx, of, m, now)

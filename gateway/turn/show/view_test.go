@@ -402,7 +402,8 @@ func TestView_Answer(t *testing.T) {
 func TestView_RemembersForTheAnswer(t *testing.T) {
 	kept := func(action, content, summary string, failed bool) tools.Event {
 		args, _ := json.Marshal(map[string]string{"action": action, "content": content})
-		return tools.Event{Phase: tools.PhaseFinished, Call: tools.Call{ID: "c", Name: memory.Name, Args: args}, Spec: tools.Spec{Name: memory.Name},
+		return tools.Event{Phase: tools.PhaseFinished, Call: tools.Call{ID: "c", Name: memory.Name, Args: args},
+			Spec:   tools.Spec{Name: memory.Name},
 			Result: &tools.Result{Summary: summary, IsError: failed}}
 	}
 	watch(t, Display{Memory: true}, func(t *testing.T, _ *screen, _ *Stage, v *View) {

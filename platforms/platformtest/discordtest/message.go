@@ -95,7 +95,8 @@ func (d *Discord) dropFiles(m *message) {
 func wireFiles(files []*File, flags int) []wireFile {
 	out := []wireFile{}
 	for _, f := range files {
-		w := wireFile{ID: f.ID, Name: f.Name, Size: len(f.Body), URL: f.URL, Proxy: f.URL, Type: f.Type, Description: f.Description, Ephemeral: flags&flagEphemeral != 0}
+		w := wireFile{ID: f.ID, Name: f.Name, Size: len(f.Body), URL: f.URL, Proxy: f.URL, Type: f.Type, Description: f.Description,
+			Ephemeral: flags&flagEphemeral != 0}
 		if flags&flagVoice != 0 {
 			w.Duration, w.Waveform = 1.5, "AAAA"
 		}

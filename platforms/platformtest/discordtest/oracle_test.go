@@ -93,7 +93,8 @@ func startClient(t *testing.T, o Options) (*stage, *client) {
 
 func TestOracle_MessagesAndButtons(t *testing.T) {
 	s, c := startClient(t, Options{})
-	asked := s.Write(Post{Channel: s.channel, Text: "hello <@" + string(s.lee) + ">", MentionBot: true, Files: []File{{Name: "in.txt", Type: "text/plain", Body: []byte("from people")}}})
+	asked := s.Write(Post{Channel: s.channel, Text: "hello <@" + string(s.lee) + ">", MentionBot: true,
+		Files: []File{{Name: "in.txt", Type: "text/plain", Body: []byte("from people")}}})
 	got := c.message("next", m{"event": "messageCreate"})
 	require.Equal(t, asked, got.ID)
 	require.Equal(t, s.pat, got.Author)
@@ -218,7 +219,8 @@ func TestOracle_EditsReactionsFilesHistory(t *testing.T) {
 	c.do("refused", m{"channel": s.channel, "content": "x"}, &refused)
 	require.Equal(t, 50013, refused.Code)
 	c.do("presence", m{"name": "chess"}, nil)
-	require.Eventually(t, func() bool { status, activity := s.Presence(); return status == "idle" && activity == "chess" }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { status, activity := s.Presence(); return status == "idle" && activity == "chess" }, 10*time.Second,
+		time.Millisecond)
 	var people struct {
 		Found, All []string
 		Searched   int

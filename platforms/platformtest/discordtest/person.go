@@ -311,7 +311,8 @@ type wireOption struct {
 }
 
 // wireOptions writes options by the command's definition.
-func (d *Discord) wireOptions(ch *channel, known []commandOption, given []Option, focused string, resolved map[string]map[string]any) []wireOption {
+func (d *Discord) wireOptions(ch *channel, known []commandOption, given []Option, focused string,
+	resolved map[string]map[string]any) []wireOption {
 	var out []wireOption
 	for _, o := range given {
 		at := slices.IndexFunc(known, func(k commandOption) bool { return k.Name == o.Name })

@@ -161,7 +161,8 @@ func (d *Discord) handle(route string, who int, h handler) {
 }
 
 // decide answers a call while the fake is locked; what it returns is written afterwards.
-func (d *Discord) decide(c *call, head http.Header, who int, broken error, h handler) (status int, result json.RawMessage, wait *wait, err error) {
+func (d *Discord) decide(c *call, head http.Header, who int, broken error, h handler) (status int, result json.RawMessage, wait *wait,
+	err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	Routes.Hit(c.route)

@@ -60,7 +60,8 @@ func readThread(c *call) (*threadBody, error) {
 
 // openThread makes a thread and tells. The id of one from a message is the message's.
 func (d *Discord) openThread(parent *channel, id ID, kind ChannelType, name string, owner *user, body *threadBody) *channel {
-	t := d.keepChannel(Channel{ID: id, Guild: parent.Guild, Parent: parent.ID, Type: kind, Name: strings.TrimSpace(name), Owner: owner.ID, Members: []ID{owner.ID}})
+	t := d.keepChannel(Channel{ID: id, Guild: parent.Guild, Parent: parent.ID, Type: kind, Name: strings.TrimSpace(name), Owner: owner.ID,
+		Members: []ID{owner.ID}})
 	t.archivedAt = time.Now()
 	if body != nil {
 		t.slow = body.Slow
@@ -92,7 +93,8 @@ func (d *Discord) threadOf(m *message, name string, owner *user, body *threadBod
 	t.started = true
 	m.flags |= flagHasThread
 	d.tellThread(t)
-	starter := &message{id: d.newID(), channel: t, author: owner, typ: 21, ref: &wireReference{Message: m.id, Channel: parent.ID, Guild: parent.Guild}}
+	starter := &message{id: d.newID(), channel: t, author: owner, typ: 21, ref: &wireReference{Message: m.id, Channel: parent.ID,
+		Guild: parent.Guild}}
 	d.keepMessage(starter)
 	d.tell("MESSAGE_CREATE", starter, d.bot)
 	d.tell("MESSAGE_UPDATE", m, d.bot)
@@ -104,7 +106,8 @@ func (d *Discord) threadWithout(parent *channel, kind ChannelType, name string, 
 	t := d.openThread(parent, "", kind, name, owner, body)
 	d.tellThread(t)
 	if kind != PrivateThread {
-		note := &message{id: d.newID(), channel: parent, author: owner, typ: 18, content: t.Name, ref: &wireReference{Channel: t.ID, Guild: t.Guild}}
+		note := &message{id: d.newID(), channel: parent, author: owner, typ: 18, content: t.Name,
+			ref: &wireReference{Channel: t.ID, Guild: t.Guild}}
 		d.keepMessage(note)
 		d.tell("MESSAGE_CREATE", note, d.bot)
 	}
@@ -152,7 +155,8 @@ func (d *Discord) threadAlone(c *call) (int, any, error) {
 		need = CreatePrivateThreads
 	}
 	switch {
-	case ch.Type != TextChannel && ch.Type != AnnouncementChannel || kind != PublicThread && kind != PrivateThread && kind != AnnouncementThread:
+	case ch.Type != TextChannel && ch.Type != AnnouncementChannel || kind != PublicThread && kind != PrivateThread &&
+		kind != AnnouncementThread:
 		return 0, nil, errChannelType
 	case d.permissions(d.bot.ID, ch)&need == 0:
 		return 0, nil, errPermissions

@@ -137,7 +137,8 @@ func (d *Discord) apply(m *message, dr *draft) error {
 	if err := d.applyFiles(&next, dr); err != nil {
 		return err
 	}
-	if next.content == "" && next.embeds == nil && len(next.files) == 0 && next.components == nil && isNull(dr.Poll) && len(dr.Stickers) == 0 && next.snapshot == nil {
+	if next.content == "" && next.embeds == nil && len(next.files) == 0 && next.components == nil && isNull(dr.Poll) &&
+		len(dr.Stickers) == 0 && next.snapshot == nil {
 		return errEmpty
 	}
 	*m = next

@@ -124,7 +124,8 @@ func New(o Options) *Server {
 	o.MaxFile = cmp.Or(o.MaxFile, 100<<20)
 	s := &Server{
 		o: o, script: &faults.Script{}, done: make(chan struct{}), people: map[string]*Person{}, groups: map[string]*Group{},
-		files: map[string]file{}, reactions: map[string]string{}, typing: map[string]bool{}, changed: make(chan struct{}), ended: make(chan struct{}),
+		files: map[string]file{}, reactions: map[string]string{}, typing: map[string]bool{}, changed: make(chan struct{}),
+		ended:  make(chan struct{}),
 		refuse: map[string]string{}, links: map[string]*link{}, last: 1_760_000_000_000,
 	}
 	if !o.Unlinked {

@@ -242,7 +242,8 @@ func (b block) button(blockID string) []Button {
 		}
 		return out
 	}
-	made := Button{Label: words(b.Text).Text, ActionID: b.ActionID, BlockID: blockID, Value: b.Value, URL: b.URL, Kind: b.Type, Confirm: len(b.Confirm) > 0}
+	made := Button{Label: words(b.Text).Text, ActionID: b.ActionID, BlockID: blockID, Value: b.Value, URL: b.URL, Kind: b.Type,
+		Confirm: len(b.Confirm) > 0}
 	_ = json.Unmarshal(b.Style, &made.Style)
 	if b.Placeholder != nil {
 		made.Label = b.Placeholder.Text

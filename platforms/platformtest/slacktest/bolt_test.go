@@ -71,7 +71,8 @@ func (w *workspace) boltMention(p *oracle.Process) {
 		Team    string `json:"teamId"`
 	}
 	p.Expect("message", &message)
-	require.Equal(w.t, boltMessage{Type: "message", Text: "<@" + w.team.BotUser + "> what &lt; is", User: w.pat.ID, TS: ts, Channel: w.general, Kind: "channel"}, message.Message)
+	require.Equal(w.t, boltMessage{Type: "message", Text: "<@" + w.team.BotUser + "> what &lt; is", User: w.pat.ID, TS: ts,
+		Channel: w.general, Kind: "channel"}, message.Message)
 	require.Equal(w.t, w.team.BotUser, message.Bot)
 	require.Equal(w.t, w.team.ID, message.Team)
 	var mention boltMessage

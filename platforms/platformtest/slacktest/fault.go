@@ -80,7 +80,8 @@ func (s *Server) Break(f Fault) {
 		}
 		return
 	}
-	made := faults.Fault{Kind: faults.Kind(f.Trouble), Times: f.Times, Status: f.Status, Delay: f.Delay, On: func(r *http.Request) bool { return f.on(callOf(r)) }}
+	made := faults.Fault{Kind: faults.Kind(f.Trouble), Times: f.Times, Status: f.Status, Delay: f.Delay,
+		On: func(r *http.Request) bool { return f.on(callOf(r)) }}
 	switch {
 	case f.Trouble == AnswerError:
 		made.Kind, made.Status, made.Header = faults.Status, http.StatusOK, http.Header{"Content-Type": {"application/json; charset=utf-8"}}

@@ -50,7 +50,8 @@ func (s *Server) filesUploadURL(t *team, c *call) (object, error) {
 	}
 	kind := mime.TypeByExtension(path.Ext(c.get("filename")))
 	fill(&kind, "application/octet-stream")
-	f := &file{File: File{ID: s.id("F"), Name: c.get("filename"), Title: c.get("filename"), MIME: kind, User: t.BotUser}, team: t, mode: "hosted", created: time.Now(), length: length, alt: c.get("alt_txt")}
+	f := &file{File: File{ID: s.id("F"), Name: c.get("filename"), Title: c.get("filename"), MIME: kind, User: t.BotUser}, team: t,
+		mode: "hosted", created: time.Now(), length: length, alt: c.get("alt_txt")}
 	f.secret = strings.ReplaceAll(uuid(), "-", "")
 	s.files[f.ID], s.uploads[f.secret] = f, f
 	return object{"upload_url": s.base() + "/upload/v1/" + f.secret, "file_id": f.ID}, nil

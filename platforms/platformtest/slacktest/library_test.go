@@ -17,7 +17,8 @@ func TestEvents_TheLibraryReadsAllOfThem(t *testing.T) {
 	l := w.listen(true)
 	l.wait("hello", 1)
 	ann := w.fake.AddUser("", User{RealName: "Ann"})
-	root := w.fake.Write(Post{Channel: w.general, Text: "see", Mention: true, Files: []Upload{{Name: "a.png", Body: []byte("x")}, {Name: "b", Mode: "external"}, {Name: "c", Mode: "tombstone"}}})
+	root := w.fake.Write(Post{Channel: w.general, Text: "see", Mention: true, Files: []Upload{{Name: "a.png", Body: []byte("x")},
+		{Name: "b", Mode: "external"}, {Name: "c", Mode: "tombstone"}}})
 	w.fake.Write(Post{Channel: w.general, Thread: root, Broadcast: true, Text: "both"})
 	w.fake.Write(Post{Channel: w.dm, Files: []Upload{{Name: "x.txt", Mode: "check_file_info"}}})
 	w.fake.Rewrite("", w.general, root, "saw")

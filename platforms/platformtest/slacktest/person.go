@@ -25,7 +25,8 @@ func (s *Server) Write(p Post) string {
 		p.Text = strings.TrimSpace("<@" + t.BotUser + "> " + p.Text)
 	}
 	m := &message{Message: Message{
-		User: who.ID, Raw: p.Text, Subtype: p.Subtype, Thread: p.Thread, Broadcast: p.Broadcast, Blocks: p.Blocks, Attachments: p.Attachments, Metadata: p.Metadata,
+		User: who.ID, Raw: p.Text, Subtype: p.Subtype, Thread: p.Thread, Broadcast: p.Broadcast, Blocks: p.Blocks, Attachments: p.Attachments,
+		Metadata: p.Metadata,
 	}}
 	plain := p.Subtype == "" && !who.IsBot && !p.ViaAPI
 	if plain {
@@ -69,7 +70,8 @@ func (s *Server) addFile(t *team, user string, u Upload) *file {
 	fill(&u.MIME, mime.TypeByExtension(path.Ext(u.Name)))
 	fill(&u.MIME, "application/octet-stream")
 	fill(&u.Mode, "hosted")
-	f := &file{File: File{ID: s.id("F"), Name: u.Name, Title: u.Name, MIME: u.MIME, Body: u.Body, User: user}, team: t, mode: u.Mode, created: time.Now()}
+	f := &file{File: File{ID: s.id("F"), Name: u.Name, Title: u.Name, MIME: u.MIME, Body: u.Body, User: user}, team: t, mode: u.Mode,
+		created: time.Now()}
 	s.files[f.ID] = f
 	return f
 }

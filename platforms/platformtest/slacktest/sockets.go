@@ -65,7 +65,8 @@ func (k *socket) closeIn(d time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		_ = k.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
+		_ = k.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""),
+			time.Now().Add(time.Second))
 		_ = k.conn.Close()
 	case <-k.gone:
 	}

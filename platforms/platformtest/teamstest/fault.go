@@ -31,7 +31,8 @@ const (
 )
 
 // endpoints are all groups that one request can belong to.
-var endpoints = []Endpoint{OpenIDDoc, Keys, Token, Send, Typing, Edit, Delete, React, Create, Members, Teams, Attachments, Download, Upload, Graph}
+var endpoints = []Endpoint{OpenIDDoc, Keys, Token, Send, Typing, Edit, Delete, React, Create, Members, Teams, Attachments, Download,
+	Upload, Graph}
 
 // Routes are the endpoints, with how often they were called in this process.
 var Routes = faults.NewRoutes("teamstest")

@@ -143,7 +143,8 @@ func (s *Server) consentCard(r *room, message string, l *look, x attachment) err
 	case x.Name == "":
 		return refuse(400, "BadSyntax", "Failed to parse file consent card: name is missing")
 	}
-	s.consents[r.ID+"/"+message] = &consent{room: r.ID, message: message, name: x.Name, size: card.SizeInBytes, accept: card.AcceptContext, decline: card.DeclineContext}
+	s.consents[r.ID+"/"+message] = &consent{room: r.ID, message: message, name: x.Name, size: card.SizeInBytes, accept: card.AcceptContext,
+		decline: card.DeclineContext}
 	l.cards = append(l.cards, x.Content)
 	l.files = append(l.files, File{Name: x.Name, Awaiting: true})
 	return nil

@@ -123,7 +123,8 @@ func TestGraph_Files(t *testing.T) {
 	require.Equal(t, 201, up.status, "%s", up.body)
 	var item struct{ WebURL string }
 	require.NoError(t, json.Unmarshal(up.body, &item))
-	r := s.send(group.ID, map[string]any{"type": "message", "attachments": []any{map[string]any{"contentType": fileInfoCard, "contentUrl": item.WebURL, "name": "out.txt", "content": map[string]any{"fileType": "txt"}}}})
+	r := s.send(group.ID, map[string]any{"type": "message", "attachments": []any{map[string]any{"contentType": fileInfoCard,
+		"contentUrl": item.WebURL, "name": "out.txt", "content": map[string]any{"fileType": "txt"}}}})
 	require.Equal(t, 201, r.status, "%s", r.body)
 	require.Equal(t, "out", string(s.Visible(group.ID)[0].Files[0].Body))
 	require.Equal(t, []string{"GET /graph/v1.0/chats/x/messages/1 carried the connector's token"}, s.Leaks())

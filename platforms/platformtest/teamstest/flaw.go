@@ -27,5 +27,6 @@ const (
 
 // Flaws are all of them but None.
 func Flaws() []Flaw {
-	return []Flaw{NoToken, NotBearer, Expired, NotYetValid, NoExpiry, WrongAudience, WrongIssuer, WrongServiceURL, NoServiceURL, Unsigned, Symmetric, BadSignature, UnknownKey, NoKey, Unendorsed, RetiredKey, AlteredBody}
+	return []Flaw{NoToken, NotBearer, Expired, NotYetValid, NoExpiry, WrongAudience, WrongIssuer, WrongServiceURL, NoServiceURL, Unsigned,
+		Symmetric, BadSignature, UnknownKey, NoKey, Unendorsed, RetiredKey, AlteredBody}
 }

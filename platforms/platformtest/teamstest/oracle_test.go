@@ -153,7 +153,8 @@ func TestBotbuilder_CardsFilesStreams(t *testing.T) {
 	require.NoError(t, err)
 	b.Expect("declined", nil)
 
-	b.Write(teamstest.Post{Room: b.chat.ID, Text: "read", Files: []teamstest.File{{Name: "notes.txt", MIME: "text/plain", Body: []byte("notes")}, {Name: "a.png", MIME: "image/png", Body: []byte("pixels"), Inline: true}}})
+	b.Write(teamstest.Post{Room: b.chat.ID, Text: "read", Files: []teamstest.File{{Name: "notes.txt", MIME: "text/plain",
+		Body: []byte("notes")}, {Name: "a.png", MIME: "image/png", Body: []byte("pixels"), Inline: true}}})
 	var read struct {
 		Found []struct {
 			Name, Body   string

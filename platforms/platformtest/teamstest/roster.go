@@ -99,7 +99,8 @@ type member struct {
 
 func (s *Server) rosterEntry(u User) member {
 	given, surname, _ := strings.Cut(u.Name, " ")
-	return member{u.ID, u.Name, given, surname, u.AAD, u.AAD, u.Email, u.Email, u.Tenant, map[bool]string{true: "user", false: "guest"}[u.Tenant == s.o.TenantID]}
+	return member{u.ID, u.Name, given, surname, u.AAD, u.AAD, u.Email, u.Email, u.Tenant,
+		map[bool]string{true: "user", false: "guest"}[u.Tenant == s.o.TenantID]}
 }
 
 // pageSize is how many members a page has when the bot does not say; it has 50 to 500.

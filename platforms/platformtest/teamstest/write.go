@@ -88,7 +88,8 @@ func (s *Server) compose(r *room, p Post) (activity, *Message) {
 	a.Attachments = append(a.Attachments, attachment{ContentType: "text/html", Content: mustJSON("<p>" + mirror + "</p>" + images)})
 	a.Entities = append(a.Entities, json.RawMessage(`{"locale":"en-US","country":"US","platform":"Web","timezone":"America/Los_Angeles","type":"clientInfo"}`))
 	a.TextFormat, a.Text = "plain", &text
-	m := &Message{ID: id, Room: r.ID, Thread: thread, From: from.ID, Text: p.Text, Format: "plain", Files: slices.Clone(p.Files), ReplyTo: p.Quote, At: time.Now()}
+	m := &Message{ID: id, Room: r.ID, Thread: thread, From: from.ID, Text: p.Text, Format: "plain", Files: slices.Clone(p.Files),
+		ReplyTo: p.Quote, At: time.Now()}
 	for _, who := range mentioned {
 		m.Mentioned = append(m.Mentioned, who.ID)
 	}

@@ -74,7 +74,8 @@ func (t *Server) Break(f Fault) {
 		t.backwards = times
 		return
 	}
-	made := faults.Fault{Kind: faults.Kind(f.Trouble), Times: times, Delay: f.Delay, On: func(r *http.Request) bool { return t.strikes(f, requestOf(r)) }}
+	made := faults.Fault{Kind: faults.Kind(f.Trouble), Times: times, Delay: f.Delay,
+		On: func(r *http.Request) bool { return t.strikes(f, requestOf(r)) }}
 	if f.Trouble == AnswerStatus {
 		made.Status, made.Header, made.Body = f.answer()
 		made.Then = func(r *http.Request) {

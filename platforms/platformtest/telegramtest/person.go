@@ -103,7 +103,8 @@ func (t *Server) compose(room *room, p Post, text string) *Message {
 	if p.Thread != 0 {
 		m.wire.Thread, m.wire.IsTopic = p.Thread, true
 		// Telegram names the topic's first message as the answered one.
-		m.wire.ReplyTo = &wireMessage{ID: p.Thread, Thread: p.Thread, IsTopic: true, Chat: room.chat, From: &User{ID: 7000, FirstName: "Owner"}, Date: m.At.Unix(), Topic: &wireTopic{Name: room.topics[p.Thread]}}
+		m.wire.ReplyTo = &wireMessage{ID: p.Thread, Thread: p.Thread, IsTopic: true, Chat: room.chat, From: &User{ID: 7000, FirstName: "Owner"},
+			Date: m.At.Unix(), Topic: &wireTopic{Name: room.topics[p.Thread]}}
 	}
 	if answered := room.messages[p.ReplyTo]; answered != nil {
 		wire := answered.wire

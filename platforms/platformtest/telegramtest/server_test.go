@@ -245,7 +245,8 @@ func TestTelegram_RemembersImpoliteness(t *testing.T) {
 
 // What a trouble does and what the client sees.
 func TestTelegram_Troubles(t *testing.T) {
-	for trouble, acted := range map[Trouble]bool{ResetBefore: false, ResetAfter: true, HangBefore: false, HangAfter: true, HalfBody: true, Garbage: false} {
+	for trouble, acted := range map[Trouble]bool{ResetBefore: false, ResetAfter: true, HangBefore: false, HangAfter: true, HalfBody: true,
+		Garbage: false} {
 		t.Run(string(trouble), func(t *testing.T) {
 			fake, c := newFake(t, Options{})
 			fake.AddChat(Chat{ID: 5})

@@ -176,7 +176,8 @@ func (d *Environment) Shell(ctx context.Context, t Terminal) (int, error) {
 		env["TERM"] = t.Term
 	}
 	size := client.ConsoleSize{Width: t.Width, Height: t.Height}
-	made, err := api.ExecCreate(ctx, id, client.ExecCreateOptions{TTY: true, AttachStdin: true, AttachStdout: true, AttachStderr: true, Env: sandbox.Environ(env),
+	made, err := api.ExecCreate(ctx, id, client.ExecCreateOptions{TTY: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
+		Env:        sandbox.Environ(env),
 		WorkingDir: d.opts.cwd(), Cmd: []string{"sh", "-c", "command -v bash >/dev/null && exec bash -l; exec sh -l"}})
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", sandbox.ErrUnavailable, err)

@@ -78,7 +78,8 @@ func dialEngine(ctx context.Context, address string) (*engine, error) {
 	if strings.HasPrefix(address, "ssh://") {
 		return nil, errors.New("engines behind ssh:// are not supported; forward the socket, or use terminal.backend ssh")
 	}
-	api, err := client.New(client.WithTLSClientConfigFromEnv(), client.WithHost(address), client.WithAPIVersionFromEnv(), client.WithUserAgent("herald"))
+	api, err := client.New(client.WithTLSClientConfigFromEnv(), client.WithHost(address), client.WithAPIVersionFromEnv(),
+		client.WithUserAgent("herald"))
 	if err != nil {
 		return nil, err
 	}

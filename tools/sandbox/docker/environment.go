@@ -40,7 +40,8 @@ func New(o Options) (*Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := remote.New(&carrier{keeper: place}, remote.Options{Dir: o.cwd(), SpillDir: o.SpillDir, Window: o.Window, Env: o.commandEnv, KeepJobs: o.outlives(), JobGrace: o.JobGrace, JobLog: o.JobLog, Now: o.Now})
+	r := remote.New(&carrier{keeper: place}, remote.Options{Dir: o.cwd(), SpillDir: o.SpillDir, Window: o.Window, Env: o.commandEnv,
+		KeepJobs: o.outlives(), JobGrace: o.JobGrace, JobLog: o.JobLog, Now: o.Now})
 	return &Environment{inside: r, opts: o, keeper: place}, nil
 }
 

@@ -54,7 +54,8 @@ func TestDocker_Exec_ParallelCommandsKeepApart(t *testing.T) {
 			if err != nil || r.Output != fmt.Sprintf("one-%d\n", i) || r.ExitCode != i || r.Dir != dir {
 				t.Errorf("command %d: %v %+v", i, err, r)
 			}
-			r, err = d.Exec(t.Context(), sandbox.Command{Line: `pwd; echo "$WHO"; cat`, Session: session, Env: map[string]string{"WHO": session}, Stdin: strings.NewReader(session)})
+			r, err = d.Exec(t.Context(), sandbox.Command{Line: `pwd; echo "$WHO"; cat`, Session: session, Env: map[string]string{"WHO": session},
+				Stdin: strings.NewReader(session)})
 			if err != nil || r.Output != dir+"\n"+session+"\n"+session {
 				t.Errorf("command %d: %v %+v", i, err, r)
 			}

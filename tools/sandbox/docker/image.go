@@ -70,7 +70,8 @@ func (l lifecycle) buildImage(ctx context.Context) error {
 	if err = errors.Join(err, w.Close()); err != nil {
 		return err
 	}
-	r, err := l.engine.api.ImageBuild(ctx, &files, client.ImageBuildOptions{Tags: []string{l.opts.Image}, Dockerfile: "Dockerfile", Remove: true, ForceRemove: true,
+	r, err := l.engine.api.ImageBuild(ctx, &files, client.ImageBuildOptions{Tags: []string{l.opts.Image}, Dockerfile: "Dockerfile",
+		Remove: true, ForceRemove: true,
 		Labels: map[string]string{labelAgent: "1"}})
 	if err != nil {
 		return err

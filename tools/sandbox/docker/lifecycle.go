@@ -293,7 +293,8 @@ func (l lifecycle) tryLimits(ctx context.Context, h *container.HostConfig, start
 	defer cancel()
 	name := containerName() + "-probe"
 	defer l.drop(name) // the reaper finds what is left
-	labels := map[string]string{labelAgent: "1", labelIdentity: l.opts.labels()[labelIdentity], labelHome: l.opts.labels()[labelHome], labelLifetime: "probe"}
+	labels := map[string]string{labelAgent: "1", labelIdentity: l.opts.labels()[labelIdentity], labelHome: l.opts.labels()[labelHome],
+		labelLifetime: "probe"}
 	made, err := l.engine.api.ContainerCreate(ctx, client.ContainerCreateOptions{Name: name, HostConfig: h,
 		Config: &container.Config{Image: l.opts.Image, Labels: labels, Entrypoint: []string{"sleep"}, Cmd: []string{"0"}}})
 	if err != nil {
@@ -338,7 +339,8 @@ const orphanAge = 600 * time.Second
 // known is kept, and one that can't be removed does not keep the others from it. It returns how many were removed.
 func (l lifecycle) reap(ctx context.Context, now time.Time, age time.Duration) (removed int, err error) {
 	own := l.opts.labels()
-	found, err := listContainers(ctx, l.engine, map[string]string{labelAgent: "1", labelIdentity: own[labelIdentity], labelHome: own[labelHome]})
+	found, err := listContainers(ctx, l.engine, map[string]string{labelAgent: "1", labelIdentity: own[labelIdentity],
+		labelHome: own[labelHome]})
 	if err != nil {
 		return 0, fmt.Errorf("the container engine does not list its containers: %w", err)
 	}

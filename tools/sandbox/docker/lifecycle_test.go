@@ -55,7 +55,8 @@ func testEngine(t *testing.T) *engine {
 // match. All of them are removed at the end.
 func dockerOptions(t *testing.T, e *engine, change func(*Options)) Options {
 	t.Helper()
-	o := Options{Request: Request{Persistent: true}, KeepRunning: true, KeepOrphans: true, Dir: t.TempDir(), Image: busyboxImage, Now: time.Now}
+	o := Options{Request: Request{Persistent: true}, KeepRunning: true, KeepOrphans: true, Dir: t.TempDir(), Image: busyboxImage,
+		Now: time.Now}
 	if change != nil {
 		change(&o)
 	}
@@ -318,7 +319,8 @@ func TestDocker_Reuse(t *testing.T) {
 	for name := range o.labels() {
 		labels := o.labels()
 		labels[name] = "other"
-		made, err := e.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: containerName(), Config: &container.Config{Image: busyboxImage, Labels: labels, Cmd: []string{"sleep", "infinity"}}})
+		made, err := e.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: containerName(),
+			Config: &container.Config{Image: busyboxImage, Labels: labels, Cmd: []string{"sleep", "infinity"}}})
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = forceRemove(context.WithoutCancel(t.Context()), e, made.ID) })
 		_, err = e.api.ContainerStart(t.Context(), made.ID, client.ContainerStartOptions{})
@@ -505,7 +507,8 @@ func TestDocker_Reaper(t *testing.T) {
 	o := dockerOptions(t, e, nil)
 	mine := containerOf(t, takePlace(t, o))
 	make := func(labels map[string]string, cmd ...string) string {
-		made, err := e.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: containerName(), Config: &container.Config{Image: busyboxImage, Labels: labels, Cmd: cmd}})
+		made, err := e.api.ContainerCreate(t.Context(), client.ContainerCreateOptions{Name: containerName(),
+			Config: &container.Config{Image: busyboxImage, Labels: labels, Cmd: cmd}})
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = forceRemove(context.WithoutCancel(t.Context()), e, made.ID) })
 		_, err = e.api.ContainerStart(t.Context(), made.ID, client.ContainerStartOptions{})
@@ -564,7 +567,8 @@ func TestDocker_NoSecretInTheEngine(t *testing.T) {
 					t.Error("the secret is in the inspection of the exec")
 				}
 			}
-			if top, err := e.api.ContainerTop(t.Context(), containerOf(t, p), client.ContainerTopOptions{}); err == nil && strings.Contains(fmt.Sprint(top), secret) {
+			if top, err := e.api.ContainerTop(t.Context(), containerOf(t, p), client.ContainerTopOptions{}); err == nil &&
+				strings.Contains(fmt.Sprint(top), secret) {
 				t.Error("the secret is in an argument list")
 			}
 			return 0, done

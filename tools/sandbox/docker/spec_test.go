@@ -13,7 +13,8 @@ import (
 
 func specOptions(t *testing.T, change func(*Options)) Options {
 	t.Helper()
-	o := Options{Request: Request{Persistent: true, Profile: "work", Session: "s"}, Dir: t.TempDir(), Image: "image", CPU: 1.5, MemoryMB: 512, DiskMB: 1024, Shm: "1g"}
+	o := Options{Request: Request{Persistent: true, Profile: "work", Session: "s"}, Dir: t.TempDir(), Image: "image", CPU: 1.5,
+		MemoryMB: 512, DiskMB: 1024, Shm: "1g"}
 	if change != nil {
 		change(&o)
 	}

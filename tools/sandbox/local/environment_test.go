@@ -331,7 +331,8 @@ func TestKiller_RecycledPIDIsSpared(t *testing.T) {
 		list: func() ([]proc.Process, error) {
 			calls++
 			if calls == 1 {
-				return []proc.Process{{PID: 500, Start: 1, Group: 500}, {PID: 501, Parent: 500, Start: 5, Group: 501}, {PID: 502, Parent: 500, Start: 6, Group: 502}}, nil
+				return []proc.Process{{PID: 500, Start: 1, Group: 500}, {PID: 501, Parent: 500, Start: 5, Group: 501},
+					{PID: 502, Parent: 500, Start: 6, Group: 502}}, nil
 			}
 			return []proc.Process{{PID: 501, Parent: 1, Start: 99, Group: 501}, {PID: 502, Parent: 1, Start: 6, Group: 502}}, nil
 		},
@@ -523,7 +524,8 @@ func TestLocal_StartAndKill(t *testing.T) {
 	l := newLocal(t, nil)
 	var mu sync.Mutex
 	var out bytes.Buffer
-	p, err := l.Start(t.Context(), sandbox.Command{Line: "echo up; sleep 300", Output: sandboxtest.Writer(func(b []byte) { mu.Lock(); out.Write(b); mu.Unlock() })})
+	p, err := l.Start(t.Context(), sandbox.Command{Line: "echo up; sleep 300",
+		Output: sandboxtest.Writer(func(b []byte) { mu.Lock(); out.Write(b); mu.Unlock() })})
 	require.NoError(t, err)
 	sandboxtest.Eventually(t, "output arrives", func() bool { mu.Lock(); defer mu.Unlock(); return out.String() == "up\n" })
 	require.True(t, sandboxtest.Alive(p.PID()))

@@ -49,7 +49,8 @@ type job struct {
 }
 
 func newJob(id, dir string, who jobIdentity) *job {
-	return &job{id: id, dir: dir, who: who, done: make(chan struct{}), killed: make(chan struct{}), left: make(chan struct{}), fed: make(chan struct{})}
+	return &job{id: id, dir: dir, who: who, done: make(chan struct{}), killed: make(chan struct{}), left: make(chan struct{}),
+		fed: make(chan struct{})}
 }
 
 // ID implements Process.

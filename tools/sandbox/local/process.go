@@ -22,7 +22,8 @@ import (
 
 // Exec implements Environment.
 func (l *Environment) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	return execution.Run(ctx, execution.Host{Begin: l.begin, Left: l.Dir, Remember: l.sessions.Remember}, c, output.NewWindow(l.opts.Window, l.spills.Open))
+	return execution.Run(ctx, execution.Host{Begin: l.begin, Left: l.Dir, Remember: l.sessions.Remember}, c,
+		output.NewWindow(l.opts.Window, l.spills.Open))
 }
 
 // begin starts a command for Exec.

@@ -103,7 +103,8 @@ type supervisor struct {
 
 // superviseJob starts the command and writes down who it is.
 func superviseJob(spec jobSpec) (*supervisor, error) {
-	s := &supervisor{spec: spec, log: jobLog{dir: spec.Job, half: max(spec.Log, minJobLog) / 2}, read: make(chan struct{}), moved: make(chan struct{}, 1)}
+	s := &supervisor{spec: spec, log: jobLog{dir: spec.Job, half: max(spec.Log, minJobLog) / 2}, read: make(chan struct{}),
+		moved: make(chan struct{}, 1)}
 	// Nobody who searches for the daemon by name should hit its supervisors: they hold what outlives it.
 	_ = os.WriteFile("/proc/self/comm", []byte("job-"+filepath.Base(spec.Job)), 0)
 	var err error

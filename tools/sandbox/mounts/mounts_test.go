@@ -232,7 +232,8 @@ func FuzzMounts(f *testing.F) {
 	for name, target := range map[string]string{"/ws/l": "../../out/secret", "/ws/m": dir + "/out", "/ws/sub/up": "../..", "/home/.x": "/root/.ssh"} {
 		require.NoError(f, os.Symlink(target, dir+name))
 	}
-	m := mustMounts(f, Mount{Container: "/workspace", Host: dir + "/ws"}, Mount{Container: "/root", Host: dir + "/home"}, Mount{Container: "/root/.herald/cache", Host: dir + "/cache", Cache: true})
+	m := mustMounts(f, Mount{Container: "/workspace", Host: dir + "/ws"}, Mount{Container: "/root", Host: dir + "/home"},
+		Mount{Container: "/root/.herald/cache", Host: dir + "/cache", Cache: true})
 	inside := func(host string) bool {
 		for _, d := range []string{"/ws", "/home", "/cache"} {
 			if _, ok := Below(host, dir+d); ok {

@@ -165,7 +165,8 @@ func (r *Environment) startDir() string {
 // Exec implements Environment. An error that wraps ErrStarted means that the connection was lost while the command
 // ran; the Result then has its output so far.
 func (r *Environment) Exec(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	return execution.Run(ctx, execution.Host{Begin: r.begin, Left: r.left, Remember: r.sessions.Remember}, c, output.NewWindow(r.opts.Window, r.spills.Open))
+	return execution.Run(ctx, execution.Host{Begin: r.begin, Left: r.left, Remember: r.sessions.Remember}, c,
+		output.NewWindow(r.opts.Window, r.spills.Open))
 }
 
 // Busy reports whether a command of Exec runs.

@@ -278,7 +278,8 @@ func TestRemote_Close(t *testing.T) {
 		up := make(chan struct{})
 		var once sync.Once
 		go func() {
-			res, _ := r.Exec(context.Background(), sandbox.Command{Line: "echo $$; sleep 300", Output: sandboxtest.Writer(func([]byte) { once.Do(func() { close(up) }) })})
+			res, _ := r.Exec(context.Background(), sandbox.Command{Line: "echo $$; sleep 300",
+				Output: sandboxtest.Writer(func([]byte) { once.Do(func() { close(up) }) })})
 			over <- res
 		}()
 		<-up

@@ -49,7 +49,8 @@ func (r *Environment) stream(ctx context.Context, op, name, script string, in io
 		return err
 	}
 	var errs output.Tail
-	code, err := r.carrier.Run(ctx, scriptArgs(script, append([]string{name}, args...)), Streams{In: in, Out: out, Err: &errs, Env: map[string]string{"LC_ALL": "C"}})
+	code, err := r.carrier.Run(ctx, scriptArgs(script, append([]string{name}, args...)),
+		Streams{In: in, Out: out, Err: &errs, Env: map[string]string{"LC_ALL": "C"}})
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

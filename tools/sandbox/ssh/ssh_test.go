@@ -127,7 +127,8 @@ func TestSSH_Reconnects(t *testing.T) {
 	r := sshPlace(t, d, nil)
 	ran := filepath.Join(d.Dir, "ran")
 	var once sync.Once
-	_, err := r.Exec(t.Context(), sandbox.Command{Line: "echo x >> " + shell.Quote(ran) + "; echo up; sleep 300", Output: sandboxtest.Writer(func([]byte) { once.Do(d.Stop) })})
+	_, err := r.Exec(t.Context(), sandbox.Command{Line: "echo x >> " + shell.Quote(ran) + "; echo up; sleep 300",
+		Output: sandboxtest.Writer(func([]byte) { once.Do(d.Stop) })})
 	require.ErrorIs(t, err, sandbox.ErrUnavailable)
 	require.ErrorIs(t, err, remote.ErrStarted)
 	_, err = r.Exec(t.Context(), sandbox.Command{Line: "true"})
