@@ -21,7 +21,7 @@ const (
 // MaxCommand is the longest Command.Line, in bytes (inclusive). The kernel allows 128 KiB for one argument.
 const MaxCommand = 100_000
 
-// ErrUnavailable is wrapped by errors that mean the place itself is out of reach (no shell, an engine that
+// ErrUnavailable is wrapped by errors that mean the environment itself is out of reach (no shell, an engine that
 // does not answer), not that a command failed in it. Trying again later may help.
 var ErrUnavailable = errors.New("sandbox is not available")
 
@@ -36,7 +36,7 @@ var ErrNotRegular = errors.New("not a regular file")
 // ended or its input is closed.
 var ErrGone = errors.New("the process is gone")
 
-// ErrClosed is what every method of a closed environment that needs the place returns. It wraps ErrUnavailable.
+// ErrClosed is what every method of a closed environment that needs its machine or container returns. It wraps ErrUnavailable.
 var ErrClosed = fmt.Errorf("%w: it was closed", ErrUnavailable)
 
 // ErrForeign is wrapped by Kill when another environment started the process.
@@ -45,7 +45,7 @@ var ErrForeign = errors.New("the process belongs to another environment")
 // DefaultJobLog is how many bytes of the output of a background command are kept.
 const DefaultJobLog = 8 << 20
 
-// Environment is a place with a shell and files. Implementations are safe for concurrent use: commands of
+// Environment is a machine or container with a shell and files. Implementations are safe for concurrent use: commands of
 // many sessions run side by side in one environment. All paths are absolute paths inside it; a relative
 // one is an error.
 type Environment interface {
@@ -65,7 +65,7 @@ type Environment interface {
 	// and the output so far is returned.
 	Exec(ctx context.Context, c Command) (Result, error)
 	// Start runs a command in the background. ctx bounds the start alone; when it ends first, nothing is left
-	// running. Command.Timeout is not used. Output and exit code are kept in the place, so that Resume finds them.
+	// running. Command.Timeout is not used. Output and exit code are kept in the environment, so that Resume finds them.
 	Start(ctx context.Context, c Command) (Process, error)
 	// Resume takes up a process that an earlier daemon started, also one that ended meanwhile. Of ref only the ID must
 	// be set. What was put out before ref.Offset goes to c.Replay, the rest to c.Output; c has no other use. ErrGone
@@ -175,11 +175,11 @@ type TTY struct {
 type Ref struct {
 	ID string `json:"id"`
 	// PID, Start and Mark tell the process from another one that has its number by now: the shell's id, its start time
-	// in the unit of the place, and the value of the variable that all its processes carry.
+	// in the unit of its machine, and the value of the variable that all its processes carry.
 	PID   int    `json:"pid,omitempty"`
 	Start uint64 `json:"start,omitempty"`
 	Mark  string `json:"mark,omitempty"`
-	// Dir is the directory in the place that holds its output and exit code.
+	// Dir is the directory in the environment that holds its output and exit code.
 	Dir string `json:"dir,omitempty"`
 	// Offset is how many bytes of the output went to Command.Output.
 	Offset int64 `json:"offset,omitempty"`
@@ -208,7 +208,7 @@ type Result struct {
 	Note string
 	// Detached is true when the backstop returned before the processes were seen to end.
 	Detached bool
-	// Recreated is true when the place was gone and this command ran in a new one: what was not in its lasting
+	// Recreated is true when the container was gone and this command ran in a new one: what was not in its lasting
 	// directories is lost, and so are its background processes.
 	Recreated bool
 }

@@ -36,13 +36,13 @@ func New(o Options) (*Environment, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	place, err := newKeeper(o)
+	keeper, err := newKeeper(o)
 	if err != nil {
 		return nil, err
 	}
-	r := remote.New(&carrier{keeper: place}, remote.Options{Dir: o.cwd(), SpillDir: o.SpillDir, Window: o.Window, Env: o.commandEnv,
+	r := remote.New(&carrier{keeper: keeper}, remote.Options{Dir: o.cwd(), SpillDir: o.SpillDir, Window: o.Window, Env: o.commandEnv,
 		KeepJobs: o.outlives(), JobGrace: o.JobGrace, JobLog: o.JobLog, Now: o.Now})
-	return &Environment{inside: r, opts: o, keeper: place}, nil
+	return &Environment{inside: r, opts: o, keeper: keeper}, nil
 }
 
 // Key is whose container it is, see containerKey.

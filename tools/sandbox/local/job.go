@@ -224,20 +224,20 @@ func (l *Environment) Start(ctx context.Context, c sandbox.Command) (sandbox.Pro
 	if id == "" {
 		id = sandbox.NewID()
 	}
-	place, err := l.newJobDir(id)
+	own, err := l.newJobDir(id)
 	if err != nil {
 		return nil, err
 	}
-	j, err := l.supervise(ctx, id, l.jobSpec(sh, c, dir, place), c)
+	j, err := l.supervise(ctx, id, l.jobSpec(sh, c, dir, own), c)
 	if err != nil {
-		_ = os.RemoveAll(place)
+		_ = os.RemoveAll(own)
 		return nil, err
 	}
 	return j, nil
 }
 
 // jobSpec is what the supervisor must know.
-func (l *Environment) jobSpec(sh shell.Shell, c sandbox.Command, dir, place string) jobSpec {
+func (l *Environment) jobSpec(sh shell.Shell, c sandbox.Command, dir, own string) jobSpec {
 	env := maps.Clone(sh.Env)
 	l.passThrough(env)
 	if c.TTY != nil && (env["TERM"] == "" || env["TERM"] == "dumb") {
@@ -246,7 +246,7 @@ func (l *Environment) jobSpec(sh shell.Shell, c sandbox.Command, dir, place stri
 	maps.Copy(env, c.Env)
 	mark := sandbox.NewID()
 	env["PWD"], env[shell.MarkName] = dir, mark
-	spec := jobSpec{Job: place, Argv: append([]string{sh.Argv[0]}, sh.Args(c.Line, nil)...), Dir: dir, Env: sandbox.Environ(env), Mark: mark,
+	spec := jobSpec{Job: own, Argv: append([]string{sh.Argv[0]}, sh.Args(c.Line, nil)...), Dir: dir, Env: sandbox.Environ(env), Mark: mark,
 		Input: c.Input || c.Stdin != nil || c.TTY != nil, Log: l.opts.JobLog}
 	if t := c.TTY; t != nil {
 		spec.TTY = &sandbox.TTY{Rows: t.Rows, Cols: t.Cols}

@@ -26,7 +26,7 @@ var ErrStarted = errors.New("the command had started; how it ended is not known"
 // startGrace is how long a kill waits for the report of a command that is just being started.
 const startGrace = 10 * time.Second
 
-// wrapHead and wrapTail surround the reports of one command in the script that runs its shell in the place. Its
+// wrapHead and wrapTail surround the reports of one command in the script that runs its shell on the other side. Its
 // arguments: the wanted directory; "strict" when no other will do; the configured directory; home; the snapshot, if
 // any; then the program of the shell with its arguments. It reports process id, start time and directory before the
 // command begins, and the exit code when the shell has ended, whoever else still holds the pipe. It outlives a TERM
@@ -80,7 +80,7 @@ code=$?
 	endWord = `"$code"`
 )
 
-// command is a command that runs in the place. The carrier writes its output to take.
+// command is a command that runs on the other side. The carrier writes its output to take.
 type command struct {
 	r        *Environment
 	c        sandbox.Command
@@ -234,7 +234,7 @@ func (p *command) judge(code int, err error) {
 	case err != nil:
 		p.err = err
 	case !started:
-		p.err = fmt.Errorf("%w: sh did not run in the %s place (code %d): %s", sandbox.ErrUnavailable, p.r.Backend(), code, p.errs.Line())
+		p.err = fmt.Errorf("%w: sh did not run in the %s environment (code %d): %s", sandbox.ErrUnavailable, p.r.Backend(), code, p.errs.Line())
 	default:
 		p.code = code // a signal ended the wrapper
 	}
@@ -245,7 +245,7 @@ type sink func(b []byte) (int, error)
 
 func (s sink) Write(b []byte) (int, error) { return s(b) }
 
-// take receives output of the place: it takes out the reports and passes on the rest.
+// take receives output of the other side: it takes out the reports and passes on the rest.
 func (p *command) take(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -370,7 +370,7 @@ func (p *command) End() <-chan struct{} {
 	return p.killed
 }
 
-// kill ends the command in the place, once, and then the connection. A command that is just being started is killed
+// kill ends the command on the other side, once, and then the connection. A command that is just being started is killed
 // as soon as it says who it is, so that it can't begin after its kill.
 func (p *command) kill() {
 	p.once.Do(func() {

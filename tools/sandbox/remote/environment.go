@@ -1,5 +1,5 @@
-// Package remote is an environment over a carrier, which runs programs in a place that is not this machine: shell, files,
-// background commands and kills by short POSIX scripts that run there. The place needs sh and what busybox has. The package
+// Package remote is an environment over a carrier, which runs programs on a machine or in a container that is not this one: shell, files,
+// background commands and kills by short POSIX scripts that run there. The other side needs sh and what busybox has. The package
 // doesn't know what carries: containers and hosts behind SSH are its users.
 package remote
 
@@ -30,7 +30,7 @@ type Options struct {
 	SpillDir string
 	// Window is how many bytes of output a Result carries; 0 takes output.DefaultWindow.
 	Window int
-	// Passthrough and Deny name variables of the place's login shell that reach commands although they look like
+	// Passthrough and Deny name variables of the other side's login shell that reach commands although they look like
 	// credentials, and that never do.
 	Passthrough, Deny []string
 	// InitFiles are sourced once by the login shell whose state commands start from.
@@ -39,7 +39,7 @@ type Options struct {
 	Env func() map[string]string
 	// KeepJobs makes Close leave background commands running; without it Close ends them.
 	KeepJobs bool
-	// JobLog is how many bytes of a background command's output are kept in the place, at least the newest half of
+	// JobLog is how many bytes of a background command's output are kept on the other side, at least the newest half of
 	// them; 0 takes DefaultJobLog.
 	JobLog int64
 	// JobGrace is how long a background command has to end after TERM, before KILL; 0 takes a second.
@@ -48,7 +48,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Environment is an Environment over a carrier: a shell, files and kills by short POSIX scripts that run in the place. It
+// Environment is an Environment over a carrier: a shell, files and kills by short POSIX scripts that run on the other side. It
 // needs sh there and what busybox has; with bash commands get the state of a login shell. It is safe for concurrent
 // use.
 type Environment struct {
@@ -59,7 +59,7 @@ type Environment struct {
 	killer   killer
 	spills   output.Spills
 
-	turn    chan struct{} // holds a token while nobody looks at the place
+	turn    chan struct{} // holds a token while nobody looks at the other side
 	setting *setting      // under turn
 
 	mu       sync.Mutex
@@ -74,7 +74,7 @@ type Environment struct {
 	routines sync.WaitGroup
 }
 
-// setting is what is known about the place.
+// setting is what is known about the other side.
 type setting struct {
 	home    string // absolute
 	private string // absolute directory that only the user may enter; empty when none could be made
@@ -102,13 +102,13 @@ func New(c Carrier, o Options) *Environment {
 	return r
 }
 
-// Backend names the kind of the place.
+// Backend names the kind of the environment.
 func (r *Environment) Backend() string { return r.carrier.Backend() }
 
-// homeTimeout bounds how long Home and Dir wait for a place that was not looked at yet.
+// homeTimeout bounds how long Home and Dir wait for another side that was not looked at yet.
 const homeTimeout = 15 * time.Second
 
-// Home is the home directory of commands, or "/" when the place can't be asked.
+// Home is the home directory of commands, or "/" when the other side can't be asked.
 func (r *Environment) Home() string {
 	r.mu.Lock()
 	known := r.known
@@ -135,7 +135,7 @@ func (r *Environment) Dir(session string) (string, bool) {
 	return r.startDir(), false
 }
 
-// left is Dir as far as it is known without asking the place.
+// left is Dir as far as it is known without asking the other side.
 func (r *Environment) left(session string) (string, bool) {
 	dir, ok := r.sessions.Dir(session)
 	if ok {
@@ -176,7 +176,7 @@ func (r *Environment) Busy() bool {
 	return len(r.running) > 0
 }
 
-// Reset forgets what is known about the place, after it was replaced by another one. Directories of sessions are
+// Reset forgets what is known about the other side, after it was replaced by another one. Directories of sessions are
 // kept; a command finds out by itself when its directory is gone.
 func (r *Environment) Reset() {
 	<-r.turn
@@ -187,7 +187,7 @@ func (r *Environment) Reset() {
 	r.mu.Unlock()
 }
 
-// look finds out about the place once; a failure is tried again by the next command.
+// look finds out about the other side once; a failure is tried again by the next command.
 func (r *Environment) look(ctx context.Context) (*setting, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -238,7 +238,7 @@ done
 printf '%s%s%s%s%s%s' "${home:-/}" "$cut" "$private" "$cut" "$(command -v bash)" "$cut"
 `
 
-// survey looks at the place: its directories, and how commands can be run there. With bash it captures what a login
+// survey looks at the other side: its directories, and how commands can be run there. With bash it captures what a login
 // shell makes of the environment; when that fails each command gets a login shell, or a plain bash where login shells
 // do not work at all. Without bash it is sh.
 func (r *Environment) survey(ctx context.Context) (*setting, error) {
@@ -249,7 +249,7 @@ func (r *Environment) survey(ctx context.Context) (*setting, error) {
 	}
 	parts := bytes.Split(out, []byte(cut))
 	if len(parts) != 4 || !path.IsAbs(string(parts[0])) {
-		return nil, fmt.Errorf("%w: sh runs in the %s place, but does not report a home directory", sandbox.ErrUnavailable, r.Backend())
+		return nil, fmt.Errorf("%w: sh runs in the %s environment, but does not report a home directory", sandbox.ErrUnavailable, r.Backend())
 	}
 	s := &setting{home: path.Clean(string(parts[0])), private: string(parts[1]), shell: shell.Shell{Argv: []string{"sh", "-c"}}}
 	if bash := string(parts[2]); path.IsAbs(bash) {
@@ -270,7 +270,7 @@ func (r *Environment) bash(ctx context.Context, bash, private string) (shell.She
 			return shell.Shell{}, err
 		}
 	}
-	return shell.Shell{}, fmt.Errorf("%w: %s of the %s place does not run", sandbox.ErrUnavailable, bash, r.Backend())
+	return shell.Shell{}, fmt.Errorf("%w: %s of the %s environment does not run", sandbox.ErrUnavailable, bash, r.Backend())
 }
 
 // snapshot runs the start files of a login shell once and stores its functions and aliases in the private directory.
@@ -348,7 +348,7 @@ func (r *Environment) Close() error {
 	}
 	if known != nil && known.shell.Source != "" {
 		ctx, cancel := context.WithTimeout(r.ctx, execution.Backstop)
-		_ = r.Remove(ctx, known.shell.Source) // the place may be gone
+		_ = r.Remove(ctx, known.shell.Source) // the other side may be gone
 		cancel()
 	}
 	r.mu.Lock()

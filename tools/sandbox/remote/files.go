@@ -93,7 +93,7 @@ func scriptArgs(script string, args []string) []string {
 	return argv
 }
 
-// messages are the texts of the errors of system calls, as programs of the place end their complaints with in the C
+// messages are the texts of the errors of system calls, as programs of the other side end their complaints with in the C
 // locale. A name in the middle of a complaint that looks like one does not count.
 var messages = []struct {
 	text string
@@ -299,7 +299,7 @@ func (r *Environment) Open(ctx context.Context, name string) (io.ReadCloser, err
 	return f, nil
 }
 
-// open returns the file and its size as the place says it.
+// open returns the file and its size as the other side says it.
 func (r *Environment) open(ctx context.Context, name string) (*file, int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	pr, pw := io.Pipe()
@@ -319,7 +319,7 @@ func (r *Environment) open(ctx context.Context, name string) (*file, int64, erro
 		if _, err := io.ReadFull(pr, b); err != nil {
 			f.Close()
 			if errors.Is(err, io.EOF) {
-				err = fmt.Errorf("%w: the place says nothing of %s", sandbox.ErrUnavailable, name)
+				err = fmt.Errorf("%w: the other side says nothing of %s", sandbox.ErrUnavailable, name)
 			}
 			return nil, 0, err
 		}
@@ -336,7 +336,7 @@ func (r *Environment) open(ctx context.Context, name string) (*file, int64, erro
 	return f, size, nil
 }
 
-// file reads a file of the place while it comes.
+// file reads a file of the other side while it comes.
 type file struct {
 	*io.PipeReader
 	cancel context.CancelFunc

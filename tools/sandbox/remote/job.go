@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	// pollSoon and pollLate are the pauses between looks at a background command in a place elsewhere: short at first
+	// pollSoon and pollLate are the pauses between looks at a background command elsewhere: short at first
 	// and while it prints, then longer.
 	pollSoon = 200 * time.Millisecond
 	pollLate = 2 * time.Second
-	// pollLost is the pause while the place is out of reach.
+	// pollLost is the pause while the other side is out of reach.
 	pollLost = 15 * time.Second
 	// pollTimeout bounds one look.
 	pollTimeout = 60 * time.Second
@@ -34,7 +34,7 @@ const (
 	inputChunk = 700
 )
 
-// job is a background command in the place. One goroutine polls it.
+// job is a background command on the other side. One goroutine polls it.
 type job struct {
 	r       *Environment
 	id, dir string
@@ -57,7 +57,7 @@ type job struct {
 	closed  bool  // the input
 }
 
-// Start implements Environment. The command runs in a directory of its own in the place; its connection is dropped when
+// Start implements Environment. The command runs in a directory of its own on the other side; its connection is dropped when
 // it has begun.
 func (r *Environment) Start(ctx context.Context, c sandbox.Command) (sandbox.Process, error) {
 	if c.TTY != nil {
@@ -103,7 +103,7 @@ func newJob(r *Environment, id, dir, mark string) *job {
 // jobs is the directory of all background commands.
 func (s *setting) jobs() (string, error) {
 	if s.private == "" {
-		return "", errors.New("background commands are not available: no directory of the place can be kept to ourselves")
+		return "", errors.New("background commands are not available: no directory of the other side can be kept to ourselves")
 	}
 	return path.Join(s.private, "jobs"), nil
 }

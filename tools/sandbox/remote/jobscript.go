@@ -1,6 +1,6 @@
 package remote
 
-// A background command of a remote place is a directory there, <private>/jobs/<id>, that only the user may enter:
+// A background command of a remote environment is a directory there, <private>/jobs/<id>, that only the user may enter:
 //
 //	state      "pid start boot mark input", of the leader: the process that runs the command's shell
 //	log.<n>    the output from its byte n on; the newest ones stay

@@ -11,20 +11,20 @@ import (
 	"herald/tools/sandbox/shell"
 )
 
-// killTimeout bounds a kill in the place, with the time that the carrier takes.
+// killTimeout bounds a kill on the other side, with the time that the carrier takes.
 const killTimeout = 20 * time.Second
 
 // napTime is the pause between two looks of killScript.
 const napTime = 50 * time.Millisecond
 
-// killer ends process trees in a place, by a script that runs there. table is the part of the script that lists
+// killer ends process trees on the other side, by a script that runs there. table is the part of the script that lists
 // the processes, a field so that tests can break it.
 type killer struct {
 	table string
 	grace time.Duration // between TERM and KILL; 0 takes execution.TermGrace
 }
 
-// kill does what killer.kill does, in the place: the descendants are written down before the first signal, then the
+// kill does what killer.kill does, on the other side: the descendants are written down before the first signal, then the
 // group gets TERM, a grace, KILL and a grace, then those that left the group and are still who they were, and last
 // all that carry the mark. leader 0 skips all but the mark. A kill that could not be sent is tried once more.
 func (k killer) kill(ctx context.Context, c Carrier, leader int, start uint64, mark string) {

@@ -22,11 +22,11 @@ import (
 	"herald/tools/sandbox/shell"
 )
 
-// Subject is an environment under test with an empty directory of its own in the place, in its real spelling.
+// Subject is an environment under test with an empty directory of its own in it, in its real spelling.
 type Subject struct {
 	sandbox.Environment
 	Base string
-	// Again makes another environment of the same place, as the next daemon would.
+	// Again makes the same environment once more, as the next daemon would.
 	Again func(t *testing.T) sandbox.Environment
 }
 
@@ -64,7 +64,7 @@ func (s Subject) Run(t *testing.T, c sandbox.Command) sandbox.Result {
 	return r
 }
 
-// Gone waits until a process of the place is no more.
+// Gone waits until a process of the environment has ended.
 func (s Subject) Gone(t *testing.T, pid int) {
 	t.Helper()
 	check := fmt.Sprintf(`s=$(cat /proc/%d/stat 2>/dev/null) && case ${s##*) } in Z*) ;; *) echo alive ;; esac`, pid)
@@ -167,7 +167,7 @@ func suiteStdin(t *testing.T, s Subject) {
 	require.Equal(t, "a\nb\n", s.Run(t, sandbox.Command{Line: "read x; echo a; cat", Stdin: strings.NewReader("1\nb\n")}).Output)
 }
 
-// ArgumentsWithValue names the processes of the place that have the value of VALUE in their arguments.
+// ArgumentsWithValue names the processes of the environment that have the value of VALUE in their arguments.
 const ArgumentsWithValue = `for f in /proc/[0-9]*/cmdline; do l=$(tr '\0' ' ' <$f); case $l in *"$VALUE"*) echo "$f: $l" ;; esac; done 2>/dev/null; echo looked`
 
 func suiteEnv(t *testing.T, s Subject) {
