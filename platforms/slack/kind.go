@@ -76,7 +76,7 @@ func (s *Settings) options(host platforms.Host, tokens []Token) Options {
 		Log: host.Log, Metrics: host.Metrics,
 	}
 	for _, p := range s.Prompts {
-		o.Prompts = append(o.Prompts, Prompt{Title: p.Title, Message: p.Message})
+		o.Prompts = append(o.Prompts, Prompt(p))
 	}
 	return o
 }

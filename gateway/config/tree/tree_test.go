@@ -31,6 +31,8 @@ type goods struct {
 	made int // no setting
 }
 
+var _ = goods{}.made
+
 type fruit struct {
 	Kinds []string `yaml:"kinds" default:"apple" env:"{N}_KINDS" doc:"which ones" reload:"adapter"`
 	Price int      `yaml:"price" default:"3" min:"0" max:"9" doc:"of one"`
