@@ -222,7 +222,7 @@ func TestOptions_Refused(t *testing.T) {
 		"a bot as app token": {func(o *Options) { o.AppToken = testBot }, "app_token"},
 		"a bad address":      {func(o *Options) { o.APIURL = "slack.com" }, "api_url"},
 		"a bad proxy":        {func(o *Options) { o.Proxy = "::" }, "proxy"},
-		"five prompts":       {func(o *Options) { o.Prompts = make([]Prompt, 5) }, "suggested_prompts"},
+		"five prompts":       {func(o *Options) { o.Prompts = make([]PromptSettings, 5) }, "suggested_prompts"},
 		"a long prefix":      {func(o *Options) { o.ReplyPrefix = strings.Repeat("x", 501) }, "reply_prefix"},
 		"a short time":       {func(o *Options) { o.PingEvery = 1 }, "ping_every"},
 	} {

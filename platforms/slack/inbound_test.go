@@ -227,7 +227,7 @@ func TestInbound_ClickOnAPrivateMessage(t *testing.T) {
 func TestAssistant(t *testing.T) {
 	w := startWorld(t)
 	w.change = func(o *Options) {
-		o.Prompts = []Prompt{{Message: "Summarise the day"}, {Title: "Help", Message: "What can you do?"}}
+		o.Prompts = []PromptSettings{{Message: "Summarise the day"}, {Title: "Help", Message: "What can you do?"}}
 	}
 	r := w.run(t)
 	channel, thread := w.fake.OpenAssistant("", w.pat.ID, w.general)

@@ -60,7 +60,7 @@ func (Kind) New(host platforms.Host, own platforms.Settings) ([]platforms.Login,
 
 func (s *Settings) options(host platforms.Host, tokens []Token) Options {
 	limit := s.RateLimit.On
-	o := Options{
+	return Options{
 		Tokens: tokens, AppToken: s.AppToken.Reveal(), APIURL: s.APIURL, Proxy: s.Proxy.Reveal(), IgnoreProxyEnv: !host.TrustEnv,
 		ConnectTimeout: host.ConnectTimeout, RequireMention: &s.Mention, FreeChannels: s.FreeChannels, MentionChannels: s.MustMention,
 		ThreadRequireMention: s.ThreadMention, StrictMention: s.StrictMention, IgnoreOtherMentions: s.IgnoreOthers,
@@ -73,10 +73,6 @@ func (s *Settings) options(host platforms.Host, tokens []Token) Options {
 		Memory: func(id platforms.AccountID) platforms.Memory {
 			return host.Memory(platforms.Account{Platform: Platform, ID: id})
 		},
-		Log: host.Log, Metrics: host.Metrics,
+		Prompts: s.Prompts, Log: host.Log, Metrics: host.Metrics,
 	}
-	for _, p := range s.Prompts {
-		o.Prompts = append(o.Prompts, Prompt(p))
-	}
-	return o
 }

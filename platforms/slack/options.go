@@ -55,12 +55,6 @@ type Token struct {
 	Team string
 }
 
-// Prompt is a suggestion that an assistant thread shows.
-type Prompt struct {
-	Title   string
-	Message string
-}
-
 // Options configures the adapters of one app. Tokens and AppToken are mandatory; New fills in the defaults.
 type Options struct {
 	// Tokens are the bot tokens, one per workspace. Repetitions are one.
@@ -115,7 +109,7 @@ type Options struct {
 	NativeStreaming *bool
 	// Prompts are the suggestions of a new assistant thread, at most 4. AssistantTitles nil is true: an assistant
 	// thread is named after its first message.
-	Prompts         []Prompt
+	Prompts         []PromptSettings
 	AssistantTitles *bool
 	// Reactions lets React put emoji on messages. Off, React returns Unsupported.
 	Reactions bool
