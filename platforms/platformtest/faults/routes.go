@@ -58,15 +58,29 @@ func (r *Routes) Unused() []string {
 // that other programs need: the clients that replace the platform's own in the tests of the fake.
 func Called(r *Routes, except ...string) func(code int) {
 	return func(code int) {
-		if code == 0 && wholePackage() {
-			unused := slices.DeleteFunc(r.Unused(), func(name string) bool { return slices.Contains(except, name) })
-			if len(unused) > 0 {
-				fmt.Fprintf(os.Stderr, "routes of %s that the adapter never calls (remove them, or test what calls them):\n  %s\n", r.fake, strings.Join(unused, "\n  "))
-				code = 1
-			}
-		}
-		os.Exit(code)
+		r.end(code, "the adapter never calls (remove them, or test what calls them)", func(name string) bool { return !slices.Contains(except, name) })
 	}
+}
+
+// Needed ends a test binary like Called, but looks only at the named routes: it is for the fake's own tests, and fails when
+// what is kept for other clients than our adapter is called by none of them. Those clients may be missing on a developer's
+// machine; where the variable CI is set they are not, and only there it is checked.
+func Needed(r *Routes, names ...string) func(code int) {
+	return func(code int) {
+		r.end(code, "nobody calls (remove them)", func(name string) bool { return os.Getenv("CI") != "" && slices.Contains(names, name) })
+	}
+}
+
+// end ends the test binary, with 1 in place of 0 when the whole package was run and a route that counts was never called.
+func (r *Routes) end(code int, complaint string, counts func(name string) bool) {
+	if code == 0 && wholePackage() {
+		unused := slices.DeleteFunc(r.Unused(), func(name string) bool { return !counts(name) })
+		if len(unused) > 0 {
+			fmt.Fprintf(os.Stderr, "routes of %s that %s:\n  %s\n", r.fake, complaint, strings.Join(unused, "\n  "))
+			code = 1
+		}
+	}
+	os.Exit(code)
 }
 
 // wholePackage reports whether every test of the binary was run.
@@ -77,20 +91,4 @@ func wholePackage() bool {
 		}
 	}
 	return !testing.Short()
-}
-
-// Needed ends a test binary like Called, but looks only at the named routes: it is for the fake's own tests, and fails when
-// what is kept for other clients than our adapter is called by none of them. Those clients may be missing on a developer's
-// machine; where the variable CI is set they are not, and only there it is checked.
-func Needed(r *Routes, names ...string) func(code int) {
-	return func(code int) {
-		if code == 0 && os.Getenv("CI") != "" && wholePackage() {
-			unused := slices.DeleteFunc(r.Unused(), func(name string) bool { return !slices.Contains(names, name) })
-			if len(unused) > 0 {
-				fmt.Fprintf(os.Stderr, "routes of %s that nobody calls (remove them):\n  %s\n", r.fake, strings.Join(unused, "\n  "))
-				code = 1
-			}
-		}
-		os.Exit(code)
-	}
 }
